@@ -424,8 +424,8 @@ async def change_security(client: RawClient, changed: Metadata) -> None:
     )
     answer = await client.call(DeleteAclsRequest(filters=[removal]), 3)
     assert len(answer.filter_results[0].matching_acls) == 1
-    kept = next(acl for acl in changed.acls if acl.pattern.resource_type is ResourceType.TOPIC)
-    changed.acls = {kept: changed.acls[kept], added: bytes(16)}
+    old_acl = next(acl for acl in changed.acls if acl.pattern.resource_type is ResourceType.TOPIC)
+    changed.acls = {old_acl: changed.acls[old_acl], added: bytes(16)}
     await admin_calls.set_credential(client, "bob", 1)
     changed.credentials["bob", 1] = changed.credentials["alice", 1]
 

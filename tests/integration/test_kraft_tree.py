@@ -28,6 +28,7 @@ from minibroker.tools.kraft.metadata import (
 )
 from minibroker.tools.kraft.tree import read_metadata, write_metadata
 from tests.support.in_process import RawClient
+from tests.support.kraft_answers import new_producer_id
 from tests.support.peers import KafkaPeer
 from tests.unit.tools.kraft import admin_calls as admin
 
@@ -95,7 +96,7 @@ async def call_kafka(kafka: KafkaPeer) -> tuple[bytes, int]:
         await admin.set_quotas(client, {"ip": None}, connection_creation_rate=8)
         await admin.set_credential(client, "bob", 1)
         await admin.create_acl(client, resource_type=2, resource_name="orders")
-        return new_id, await admin.take_producer_id(client)
+        return new_id, await new_producer_id(client)
 
 
 async def test_kafka_serves_what_was_written_and_its_changes_are_read(

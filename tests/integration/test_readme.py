@@ -384,5 +384,5 @@ def test_the_commands_of_the_way_to_kafka_and_back(tmp_path: Path) -> None:
     directory.mkdir()
     with serving("minibroker serve --brokers 3 --listen 127.0.0.1:0", directory):
         pass
-    said = run_command(hand_over_of_three, directory)
-    assert [line for line in said.splitlines() if line.startswith("kafka-")] == starts_of_three
+    output = run_command(hand_over_of_three, directory)
+    assert [line for line in output.splitlines() if line.startswith("kafka-")] == starts_of_three

@@ -124,43 +124,43 @@ def all_names(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def test_a_name_is_a_noun_or_a_verb() -> None:
-    found = [
+    places = [
         f"{name_of(path)}:{line} {name}"
         for path in ROOM_FILES
         for line, name in all_names(path)
         if name.strip("_").lower() in POINTERS and (name_of(path), name) not in NAMES_OF_OPTIONS
     ]
-    assert_none(found, "name the thing that it is:")
+    assert_none(places, "name the thing that it is:")
 
 
 def test_a_value_is_not_named_by_a_verb() -> None:
-    found = [
+    places = [
         f"{name_of(path)}:{node.lineno} {node.id}"
         for path in ROOM_FILES
         for node in ast.walk(tree_of(path))
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in VERBS
     ]
-    assert_none(found, "name the thing that it is:")
+    assert_none(places, "name the thing that it is:")
 
 
 def test_no_sentence_has_a_question_word_as_its_subject() -> None:
-    found = [
+    places = [
         f"{name_of(path)}:{line} {match.group().strip()}"
         for path in ROOM_FILES
         for line, text in docstrings(path)
         for match in SUBJECTS.finditer(" ".join(text.split()))
     ]
-    assert_none(found, "name the subject:")
+    assert_none(places, "name the subject:")
 
 
 def test_a_docstring_names_its_errors() -> None:
-    found = [
+    places = [
         f"{name_of(path)}:{line}"
         for path in ROOM_FILES
         for line, text in docstrings(path)
         if CHAINED_ERRORS.search(" ".join(text.split()))
     ]
-    assert_none(found, "name the errors:")
+    assert_none(places, "name the errors:")
 
 
 def explained_arguments(docstring: str) -> list[str]:
@@ -176,68 +176,68 @@ def explained_arguments(docstring: str) -> list[str]:
 
 
 def test_a_docstring_explains_arguments_that_exist() -> None:
-    found = [
+    places = [
         f"{name_of(path)}:{node.lineno} {name}"
         for path, node in functions("minibroker")
         for name in explained_arguments(ast.get_docstring(node) or "")
         if name
         not in {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
     ]
-    assert_none(found, "the function has no argument of this name:")
+    assert_none(places, "the function has no argument of this name:")
 
 
 def test_a_docstring_opens_with_a_verb_or_a_noun() -> None:
-    found = [
+    places = [
         f"{name_of(path)}:{line} {text.strip().splitlines()[0]}"
         for path in CHECKED
         for line, text in docstrings(path)
         if OPENINGS.match(text.strip())
     ]
-    assert_none(found, "say what is returned, raised or changed, in a sentence with a verb:")
+    assert_none(places, "say what is returned, raised or changed, in a sentence with a verb:")
 
 
 def test_a_docstring_of_a_function_opens_with_a_verb() -> None:
-    found = [
+    places = [
         f"{name_of(path)}:{node.lineno} {text.splitlines()[0]}"
         for path, node in functions("minibroker")
         if node.name != "__init__"
         and (text := ast.get_docstring(node) or "")
         and OPENINGS_OF_FUNCTIONS.match(text)
     ]
-    assert_none(found, "say what the function returns, raises or changes:")
+    assert_none(places, "say what the function returns, raises or changes:")
 
 
 def test_no_variable_is_called_one() -> None:
-    found = [
+    places = [
         f"{name_of(path)}:{line}"
         for path in CHECKED
         for line, name in bound_names(path)
         if name == "one"
     ]
-    assert_none(found, "name the thing:")
+    assert_none(places, "name the thing:")
 
 
 def test_names_of_tests_are_statements() -> None:
-    found = [
+    places = [
         f"{name_of(path)}:{node.lineno} {node.name}"
         for path, node in functions("tests")
         if NAMES_OF_TESTS.match(node.name)
     ]
-    assert_none(found, "begin with the thing that the test is about:")
+    assert_none(places, "begin with the thing that the test is about:")
 
 
 def test_no_docstring_cites_a_row_of_another_table() -> None:
-    found = [
+    places = [
         f"{name_of(path)}:{line} {text.strip().splitlines()[0]}"
         for path in CHECKED
         for line, text in docstrings(path)
         if ROW_IDS.search(text)
     ]
-    assert_none(found, "cite a KIP, a class of Kafka or docs/behaviours.md:")
+    assert_none(places, "cite a KIP, a class of Kafka or docs/behaviours.md:")
 
 
 def test_a_logger_is_called_logger() -> None:
-    found = [
+    places = [
         f"{name_of(path)}:{node.lineno}"
         for path in sources("minibroker")
         for node in tree_of(path).body
@@ -246,7 +246,7 @@ def test_a_logger_is_called_logger() -> None:
         and dotted(node.value.func) in LOGGERS
         and [dotted(target) for target in node.targets] != ["logger"]
     ]
-    assert_none(found, "`logger = logging.getLogger(__name__)`:")
+    assert_none(places, "`logger = logging.getLogger(__name__)`:")
 
 
 def test_a_class_name_stands_for_one_class() -> None:
@@ -267,13 +267,13 @@ def pages_of(folder: str) -> list[Path]:
 @pytest.mark.parametrize("folder", FOLDERS_OF_PAGES)
 def test_a_row_of_a_table_is_one_line(folder: str) -> None:
     """A row that wraps ends the table: what follows is shown as text."""
-    found = [
+    places = [
         f"{name_of(page)}:{number}"
         for page in pages_of(folder)
         for number, line in enumerate(page.read_text().splitlines(), 1)
         if line.startswith("| ") and not line.rstrip().endswith("|")
     ]
-    assert_none(found, "end the row with a bar, on the same line:")
+    assert_none(places, "end the row with a bar, on the same line:")
 
 
 @pytest.mark.parametrize("folder", FOLDERS_OF_PAGES)
@@ -282,10 +282,10 @@ def test_prose_fits_its_columns(folder: str) -> None:
 
     A row of a table cannot wrap. ruff keeps Python at 100 columns.
     """
-    found = [
+    places = [
         f"{name_of(page)}:{number} {len(line)} columns"
         for page in pages_of(folder)
         for number, line in enumerate(page.read_text().splitlines(), 1)
         if len(line) > MARKDOWN_COLUMNS and not line.startswith("|") and TWO_SENTENCES.search(line)
     ]
-    assert_none(found, f"wrap at {MARKDOWN_COLUMNS} columns, or after each sentence:")
+    assert_none(places, f"wrap at {MARKDOWN_COLUMNS} columns, or after each sentence:")

@@ -206,11 +206,11 @@ def _names_for_each(count: int) -> list[str]:
 
 def _by_leader(partitions: Mapping[str, Placement]) -> dict[int, dict[str, list[int]]]:
     """Return leader → topic → numbers."""
-    asked: dict[int, dict[str, list[int]]] = {}
+    places: dict[int, dict[str, list[int]]] = {}
     for name, placement in partitions.items():
         topic, _, number = name.rpartition("-")
-        asked.setdefault(placement.leader, {}).setdefault(topic, []).append(int(number))
-    return asked
+        places.setdefault(placement.leader, {}).setdefault(topic, []).append(int(number))
+    return places
 
 
 def _offsets(nodes: Nodes, partitions: Mapping[str, Placement]) -> dict[str, Any]:
@@ -259,8 +259,10 @@ def _directories(nodes: Nodes) -> Iterator[tuple[Any, str]]:
 def _producers(nodes: Nodes, partitions: Mapping[str, Placement]) -> Iterator[tuple[str, Any]]:
     """Yield partition → producer id → where it is. Raises NotReadyError."""
     for leader, topics in _by_leader(partitions).items():
-        asked = [{"name": topic, "partition_indexes": numbers} for topic, numbers in topics.items()]
-        for topic in nodes.clients[leader].call("describe_producers", 0, topics=asked)["topics"]:
+        requests = [
+            {"name": topic, "partition_indexes": numbers} for topic, numbers in topics.items()
+        ]
+        for topic in nodes.clients[leader].call("describe_producers", 0, topics=requests)["topics"]:
             for partition in topic["partitions"]:
                 name = f"{topic['name']}-{partition['partition_index']}"
                 _check(partition["error_code"], name)
@@ -285,22 +287,22 @@ def _configs(nodes: Nodes, topics: Iterable[str]) -> Iterator[tuple[Any, dict[st
         (BROKER, ""),
         *((CLIENT_METRICS, resource["resource_name"]) for resource in listed),
     ]
-    yield from _described(nodes.any("describe_configs", 4, resources=_asked(resources)))
+    yield from _described(nodes.any("describe_configs", 4, resources=_resources(resources)))
     for node_id, client in nodes.clients.items():
-        asked = _asked([(BROKER, str(node_id))])
-        yield from _described(client.call("describe_configs", 4, resources=asked))
+        request_parts = _resources([(BROKER, str(node_id))])
+        yield from _described(client.call("describe_configs", 4, resources=request_parts))
 
 
 def _group_configs(nodes: Nodes, groups: Iterable[str]) -> View:
     """Return the section of groups, or none: Kafka 3.9 has no settings of groups."""
-    asked = _asked((GROUP, name) for name in groups)
-    answer = nodes.any("describe_configs", 4, resources=asked)
+    request_parts = _resources((GROUP, name) for name in groups)
+    answer = nodes.any("describe_configs", 4, resources=request_parts)
     if ErrorCode.INVALID_REQUEST in {result["error_code"] for result in answer["results"]}:
         return {}
     return {"group_configs": dict(_described(answer))}
 
 
-def _asked(resources: Iterable[tuple[int, str]]) -> list[dict[str, Any]]:
+def _resources(resources: Iterable[tuple[int, str]]) -> list[dict[str, Any]]:
     return [
         {"resource_type": kind, "resource_name": name, "configuration_keys": None}
         for kind, name in resources
@@ -382,11 +384,11 @@ def _groups(nodes: Nodes) -> dict[str, Any]:
 
 def _commits(nodes: Nodes, groups: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
     """Yield (group, partition) → offset, metadata. Raises NotReadyError."""
-    asked = [{"group_id": group, "topics": None} for group in groups]
-    if not asked:
+    requests = [{"group_id": group, "topics": None} for group in groups]
+    if not requests:
         return
     answered = set()
-    for answer in nodes.each("offset_fetch", 8, groups=asked, require_stable=False):
+    for answer in nodes.each("offset_fetch", 8, groups=requests, require_stable=False):
         for group in answer["groups"]:
             if group["error_code"] in COORDINATOR_ERRORS:
                 continue

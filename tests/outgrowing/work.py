@@ -67,8 +67,8 @@ class HotProducer:
 
     def finish(self) -> None:
         """Wait until all that was sent is acknowledged. Raises AssertionError."""
-        left = self._producer.flush(WAIT_S)
-        assert not left, f"{left} records were not acknowledged"
+        unsent = self._producer.flush(WAIT_S)
+        assert not unsent, f"{unsent} records were not acknowledged"
         assert self._deliveries.errors == []
         assert self._deliveries.count == self._sent
 

@@ -50,7 +50,7 @@ BROKERS = st.lists(INT32, max_size=4, unique=True).map(tuple)
 def partitions(draw: st.DrawFn, *, has_eligible: bool) -> PartitionValue:
     replicas = draw(BROKERS)
     count = len(replicas)
-    known = st.lists(IDS, min_size=count, max_size=count).map(tuple)
+    directories = st.lists(IDS, min_size=count, max_size=count).map(tuple)
     return PartitionValue(
         replicas,
         draw(BROKERS),
@@ -60,7 +60,7 @@ def partitions(draw: st.DrawFn, *, has_eligible: bool) -> PartitionValue:
         draw(BROKERS),
         draw(st.booleans()),
         draw(INT32),
-        draw(st.just(()) | known),
+        draw(st.just(()) | directories),
         draw(BROKERS) if has_eligible else (),
         draw(BROKERS) if has_eligible else (),
     )

@@ -110,8 +110,8 @@ def test_an_empty_partition(check: Callable[..., Said], data: Path) -> None:
 def test_metadata_of_kraft_are_read(check: Callable[..., Said], data: Path) -> None:
     records = list(records_of(full_metadata("4.4", bytes(16))))
     path = Path(write_metadata_directory(REAL_FILES, str(data), records, SnapshotId(9, 1), 0))
-    said = check(str(data))
-    assert (said.code, "__cluster_metadata" in said.output) == (0, False)
+    answer = check(str(data))
+    assert (answer.code, "__cluster_metadata" in answer.output) == (0, False)
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)

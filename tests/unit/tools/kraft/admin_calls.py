@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from minibroker.broker.app import TREE_FILE
@@ -11,7 +10,6 @@ from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.security.tokens import Token
 from minibroker.client.sasl import ScramClient
 from minibroker.clock import SystemClock
-from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.protocol.messages import (
     alter_client_quotas,
     alter_user_scram_credentials,
@@ -23,11 +21,11 @@ from minibroker.kafka.protocol.messages import (
     incremental_alter_configs,
     update_features,
 )
-from minibroker.kafka.protocol.messages.init_producer_id import InitProducerIdRequest
 from minibroker.kafka.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from minibroker.kafka.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from minibroker.tools.kraft.tree import read_metadata
 from tests.support.in_process import InProcessBroker
+from tests.support.kraft_answers import new_producer_id
 from tests.unit.broker.handlers.acl_requests import SETTINGS as AUTHORIZER
 
 if TYPE_CHECKING:
@@ -171,17 +169,6 @@ async def set_feature(client: RawClient, name: str, level: int) -> None:
     assert answer.error_code == 0, answer
 
 
-async def take_producer_id(client: RawClient) -> int:
-    """Return a producer id, the first one of a block. Kafka takes the block after it refuses."""
-    request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000)
-    async with asyncio.timeout(WAIT_S):
-        answer = await client.call(request, 4)
-        while answer.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-            answer = await client.call(request, 4)
-    assert answer.error_code == 0, answer
-    return int(answer.producer_id)
-
-
 class Filled(NamedTuple):
     """A tree that a broker left, and ids that the broker chose."""
 
@@ -230,7 +217,7 @@ async def fill(directory: Path) -> Filled:
         )
         answer = await create_token(root, ODD)
         await set_feature(root, "transaction.version", 1)
-        producer_id = await take_producer_id(root)
+        producer_id = await new_producer_id(root)
     tree = EmbeddedTree(directory / "data" / TREE_FILE, SystemClock())
     await tree.open()
     metadata = await read_metadata(tree, BrokerConfig(SETTINGS))

@@ -53,6 +53,7 @@ from minibroker.tools.kraft.metadata import (
 )
 from minibroker.tools.kraft.tree import read_metadata, write_metadata
 from tests.support.in_process import InProcessBroker
+from tests.support.kraft_answers import new_producer_id
 from tests.support.waiting import eventually
 from tests.unit.tools.kraft import admin_calls as admin
 
@@ -102,7 +103,7 @@ def changed(metadata: Metadata) -> Metadata:
     salted_bytes = salted_password(1, "secret of bob", b"salt of bob", 4096)
     bob = credential_of(credential(1, b"salt of bob", salted_bytes, 4096))
     assert bob is not None
-    (kept,) = [acl for acl in metadata.acls if acl.pattern == topic_pattern]
+    (old_acl,) = [acl for acl in metadata.acls if acl.pattern == topic_pattern]
     configs = dict(metadata.configs)
     del configs[ConfigEntity(ConfigKind.BROKER, "0")]
     quotas = dict(metadata.quotas)
@@ -126,7 +127,7 @@ def changed(metadata: Metadata) -> Metadata:
         },
         credentials={**metadata.credentials, ("bob", 1): bob},
         acls={
-            kept: NO_ACL_ID,
+            old_acl: NO_ACL_ID,
             Acl(topic_pattern, BOB_MAY_WRITE): bytes(15) + b"1",
             Acl(user_pattern, BOB_MAY_WRITE): bytes(15) + b"2",
         },
@@ -154,7 +155,7 @@ async def test_a_broker_serves_metadata_that_were_written(tmp_path: Path) -> Non
         async with await admin.log_in(running) as root:
             await check_topics_and_configs(root)
             await check_users(root)
-            assert await admin.take_producer_id(root) == 7777
+            assert await new_producer_id(root) == 7777
             answer = await root.call(API_VERSIONS, 3)
             levels = {each.name: each.max_version_level for each in answer.finalized_features}
             assert levels == {"group.version": 1, "metadata.version": 33}

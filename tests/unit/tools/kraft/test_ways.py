@@ -85,8 +85,8 @@ def data(tmp_path: Path) -> Path:
 
 def test_the_directory_is_kafkas_and_then_ours_again(data: Path) -> None:
     before = files_below(data)
-    said = run(hand_over, HandOverPlan(of(data), release="4.0"))
-    assert said.startswith(
+    output = run(hand_over, HandOverPlan(of(data), release="4.0"))
+    assert output.startswith(
         "2 topics with 4 partitions, 1 resource with settings is handed over to Apache Kafka 4.0\n"
     )
     properties = read_properties(REAL_FILES, str(data))
@@ -210,8 +210,8 @@ def test_a_log_directory_that_is_not_named_is_missed(tmp_path: Path) -> None:
         hand_over, HandOverPlan(of(paths[0]))
     )
     run(hand_over, HandOverPlan(of(*paths)))
-    said = failure(take_back, TakeBackPlan(of(paths[0])))
-    assert f"node 0 has 1 more log directory than {paths[0]}: name all" in said
+    output = failure(take_back, TakeBackPlan(of(paths[0])))
+    assert f"node 0 has 1 more log directory than {paths[0]}: name all" in output
     run(take_back, TakeBackPlan(of(*paths)))
 
 
@@ -228,8 +228,8 @@ def test_a_directory_that_kafka_made_is_taken_back(tmp_path: Path) -> None:
         metadata.topics[name] = topic._replace(partitions=tuple(replicas))
     records = list(records_of(metadata))
     write_metadata_directory(REAL_FILES, str(data), records, SnapshotId(len(records), 1), 0)
-    said = run(take_back, TakeBackPlan(of(data)))
-    assert said.endswith(f"minibroker serve --data-dir {data} --set broker.id=5\n")
+    output = run(take_back, TakeBackPlan(of(data)))
+    assert output.endswith(f"minibroker serve --data-dir {data} --set broker.id=5\n")
     with Broker(config={"broker.id": 5}, data_dir=data) as broker:
         assert broker.topics.keys() == metadata.topics.keys()
 
@@ -265,8 +265,8 @@ def test_a_cluster_of_one_process(tmp_path: Path) -> None:
         cluster.create_topic("t", partitions=3)
         cluster.wait_until_in_sync()
     properties = tmp_path / "server.properties"
-    said = run(hand_over, HandOverPlan(of(tmp_path / "c"), properties=str(properties)))
-    assert said.count("kafka-server-start.sh") == 3
+    output = run(hand_over, HandOverPlan(of(tmp_path / "c"), properties=str(properties)))
+    assert output.count("kafka-server-start.sh") == 3
     for number in range(3):
         path = Path(f"{properties}.{number}")
         assert path.stat().st_mode & 0o777 == 0o600

@@ -50,8 +50,8 @@ def test_entries_that_no_broker_has_made_stay(tmp_path: Path) -> None:
     (data / "year-2024" / "photo.jpg").write_text("mine")
     (data / "linked-0").symlink_to(elsewhere / "orders-0")
     (data / "notes.txt").write_text("mine")
-    kept = [str(data / name) for name in ("linked-0", "notes.txt", "year-2024")]
-    assert delete_data([str(data)]) == kept
+    foreign = [str(data / name) for name in ("linked-0", "notes.txt", "year-2024")]
+    assert delete_data([str(data)]) == foreign
     assert (elsewhere / "orders-0" / "00000000000000000000.log").exists()
     assert (data / "year-2024" / "photo.jpg").exists()
 

@@ -102,27 +102,27 @@ def test_more_lines_follow_once_it_serves(
 def test_the_garbage_collector_goes_again_before_the_broker_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: list[bool] = []
+    collector_states: list[bool] = []
 
     async def start(_: Broker, __: object) -> None:
-        seen.append(gc.isenabled())
+        collector_states.append(gc.isenabled())
         raise ConfigError("it is seen")
 
     monkeypatch.setattr(Broker, "start", start)
     words = ["serve", "--data-dir", str(tmp_path / "data"), "--listen", "127.0.0.1:0"]
     assert run_words(words, StringIO(), StringIO()) == 1
-    assert seen == [True]
+    assert collector_states == [True]
 
 
 def test_the_garbage_collector_rests_until_the_broker_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: list[bool] = []
+    collector_states: list[bool] = []
     monkeypatch.setattr(
-        "minibroker.verbs.serve.process.run", lambda *_: seen.append(gc.isenabled())
+        "minibroker.verbs.serve.process.run", lambda *_: collector_states.append(gc.isenabled())
     )
     run_words(["serve", "--data-dir", str(tmp_path / "data")], StringIO(), StringIO())
-    assert seen == [False]
+    assert collector_states == [False]
     assert gc.isenabled()
 
 

@@ -127,13 +127,13 @@ def test_behind_those_steps_a_first_log_imports_nothing_more() -> None:
 
 
 async def test_the_rest_is_imported_unless_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    named: list[str] = []
-    monkeypatch.setattr("minibroker.verbs.serve.warm_up.import_module", named.append)
+    imported_names: list[str] = []
+    monkeypatch.setattr("minibroker.verbs.serve.warm_up.import_module", imported_names.append)
     monkeypatch.delitem(sys.modules, MODULES[0], raising=False)
     monkeypatch.delitem(sys.modules, MODULES[-1], raising=False)
     await import_rest()
-    assert {MODULES[0], MODULES[-1]} <= set(named)
-    assert named == [name for name in MODULES if name not in sys.modules]
+    assert {MODULES[0], MODULES[-1]} <= set(imported_names)
+    assert imported_names == [name for name in MODULES if name not in sys.modules]
 
 
 async def test_slow_checksums_are_said_behind_the_ready_line(

@@ -150,7 +150,7 @@ def test_a_transaction_open_at_the_snapshot_is_followed(tmp_path: Path) -> None:
 
 def test_appends_after_the_plan_are_not_walked(tmp_path: Path) -> None:
     newest = segment(tmp_path, 0, data(1, 0))
-    planned = Newest(0, newest[1], Path(newest[1]).stat().st_size)
+    newest_file = Newest(0, newest[1], Path(newest[1]).stat().st_size)
     segment(tmp_path, 0, data(1, 0), marker(1, 1, is_commit=True), data(1, 2))
-    found = read_transactions(str(tmp_path), [newest], planned, since=0, end_offset=None)
-    assert found == ((), 0, planned.size_bytes)
+    transactions = read_transactions(str(tmp_path), [newest], newest_file, since=0, end_offset=None)
+    assert transactions == ((), 0, newest_file.size_bytes)
