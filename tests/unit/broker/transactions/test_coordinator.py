@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.broker.server import dispatch as dispatch_module
+from minibroker.broker.server import transport as transport_module
 from minibroker.broker.transactions.coordinator import TransactionCoordinator
 from minibroker.broker.transactions.marker_sender import RETRY_MS
 from minibroker.broker.transactions.records import decode
@@ -133,9 +134,10 @@ async def test_a_request_in_the_wake_of_an_end_is_told_to_wait(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """EndTxn and the next request in one write: markers come behind both answers, if one turn of
-    the loop has the time for both.
+    the loop has the time for both. A run is of one API, so neither run nor turn may be over early.
     """
     monkeypatch.setattr(dispatch_module, "RUN_NS", 10**18)
+    monkeypatch.setattr(transport_module, "TURN_NS", 10**18)
     producer = await world.begin()
     await world.add(producer, 0)
     await world.produce(producer, b"a")
