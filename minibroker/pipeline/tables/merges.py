@@ -6,13 +6,16 @@ old one, and both are exchanged in one step:
     DIR/_minibroker/.merging/7/topic=T/date=D   the new directory; after the exchange the old one
     DIR/_minibroker/merges/000000007.json       directory, old names, new names
 
-    merged files, links to the others ─► list ─► exchange ─► late files, old files removed
+    merged files, links to the others ─► list ─► exchange ─► late files ─► old directory removed
 
 The exchange is the commit: a merge counts if its new files are in their place. The list is made
 before it, so that `names` tells at any moment what readers see. An archive may put a file into the
 old directory just before the exchange. It is found there afterwards, and moved to the new one, by
 whoever comes first: this run, the next one, or a reader of the lists. A kill leaves either the old
 directory or the new one.
+
+A reader that has opened the old directory lists it after the exchange. So its files stay for
+`OLD_FILES_S`; the next upkeep, batch or reader of the lists behind that time removes them.
 
 One upkeep at a time makes merges (`maintain.maintenance`). Paths are of this machine.
 """
@@ -28,6 +31,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from minibroker.clock import SystemClock
 from minibroker.pipeline.errors import PipelineError, damage
 from minibroker.pipeline.files.paths import JOB_DIRECTORY, join
 
@@ -37,6 +41,10 @@ if TYPE_CHECKING:
 
     from minibroker.pipeline.files.file_system import FileSystem
 
+OLD_FILES_S: Final = 60.0
+"""Time from an exchange to the removal of the old files: longer than a directory stays open between
+its opening and its list.
+"""
 _MERGES: Final = "merges"
 _MERGING: Final = ".merging"
 
@@ -78,10 +86,11 @@ class Merges:
                     yield name
 
     def finish(self) -> None:
-        """Empty the old directory of the last merge; late files go to their place."""
-        done = self.done()
-        if done and self._files.names(self._stage(done[-1].number)):
-            self._sweep(done[-1])
+        """Put late files to their place; remove old directories that no reader lists any more."""
+        stages = set(self._files.names(self._in(_MERGING)))
+        for merge in self.done() if stages else ():
+            if str(merge.number) in stages:
+                self._sweep(merge)
 
     def begin(self) -> None:
         """Finish what a killed upkeep left, or remove what does not count; for an upkeep alone."""
@@ -122,20 +131,28 @@ class Merges:
         self._sweep(merge)
 
     def _sweep(self, merge: Merge) -> None:
-        """Remove the old directory: files of the merge, links, and late files, which move."""
+        """Move the late files of the old directory, and remove it when its time is over."""
         place, old_place = self._places(merge)
         old_names = _old_names(merge)
+        is_over = self._age_s(merge) >= OLD_FILES_S
         while old_place.exists():
             with suppress(FileNotFoundError):  # another process does the same
                 for entry in old_place.iterdir():
-                    if entry.name in old_names or (place / entry.name).exists():
-                        entry.unlink()
-                    else:
+                    if entry.name not in old_names and not (place / entry.name).exists():
                         entry.replace(place / entry.name)
+                    elif is_over:
+                        entry.unlink()
+                if not is_over:
+                    return
                 _remove_if_empty(old_place)
         for empty in (old_place.parent, old_place.parent.parent):
             with suppress(OSError):
                 empty.rmdir()
+
+    def _age_s(self, merge: Merge) -> float:
+        """Return the time since a merge's list was made, which is just before its exchange."""
+        made_s = Path(self._list_of(merge.number)).stat().st_mtime
+        return SystemClock().now_ms() / 1000 - made_s
 
     def _is_done(self, merge: Merge) -> bool:
         return all(

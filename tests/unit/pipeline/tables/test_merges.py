@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import TYPE_CHECKING
 
@@ -59,6 +60,15 @@ class Archive:
     def maintain(self) -> Maintained:
         return maintenance.run(MaintainPlan(str(self.directory)))
 
+    def grow_old(self) -> None:
+        """Make the merges so old that no reader lists their old directories any more."""
+        for path in (self.directory / "_minibroker" / "merges").iterdir():
+            made_s = path.stat().st_mtime - merges.OLD_FILES_S
+            os.utime(path, (made_s, made_s))
+
+    def old_files(self) -> list[Path]:
+        return list((self.directory / "_minibroker" / ".merging").glob("**/*.parquet"))
+
     def check(self) -> None:
         self.names()
         assert seen("parquet", self.directory) == self.offsets
@@ -82,8 +92,28 @@ def test_small_files_become_one_for_each_day(archive: Archive) -> None:
     archive.check()
     assert archive.maintain() == Maintained(merged_files=4, into_files=2)
     archive.check()
+    archive.grow_old()
     assert len(archive.names()) == 2
     assert not LocalFiles().names(str(archive.directory / "_minibroker" / ".merging"))
+
+
+def test_a_directory_opened_before_the_exchange_lists_every_file_behind_it(
+    archive: Archive,
+) -> None:
+    (day, _) = sorted(archive.directory.glob("topic=*/date=*"))
+    descriptor = os.open(day, os.O_RDONLY)
+    try:
+        archive.maintain()
+        archive.maintain()
+        names = [entry.name for entry in os.scandir(descriptor) if entry.name.endswith(".parquet")]
+        assert len(names) == BATCHES
+    finally:
+        os.close(descriptor)
+    assert len(archive.old_files()) == 2 * BATCHES
+    archive.grow_old()
+    archive.maintain()
+    assert not archive.old_files()
+    archive.check()
 
 
 def test_files_that_come_meanwhile_are_kept(
@@ -124,6 +154,7 @@ def test_a_kill_beside_the_exchange(
     monkeypatch.setattr(merges, "exchange", really)
     archive.maintain()
     archive.check()
+    archive.grow_old()
     assert len(archive.names()) == 2
     assert not LocalFiles().names(str(archive.directory / "_minibroker" / ".merging"))
 
