@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from minibroker.cli.errors import EXIT_OK
 from minibroker.clock import SystemClock
-from minibroker.pipeline.cli import html_page
+from minibroker.pipeline.cli import page_file
 from minibroker.pipeline.cli.dry_run import Lines, operations_lines
 from minibroker.pipeline.cli.one_answer import VerbAnswer
 from minibroker.pipeline.errors import EXIT_DIFFERENT
@@ -72,7 +72,7 @@ def check(plan: ComparePlan) -> None:
     Raises:
         PipelineError: no broker, no such topic, no such archive.
     """
-    html_page.check(plan.report)
+    page_file.check(plan.report)
     for side in plan.sides:
         if side.archive is None:
             preflight.chosen_topics(preflight.ask(side.kafka), [str(side.topic)], None)
@@ -113,7 +113,7 @@ def run(
     except Exception as error:
         raise explained(error, READ_AGAIN) from error
     if plan.report is not None:
-        html_page.write(plan.report, page(comparison))
+        page_file.write(plan.report, page(comparison))
     return comparison
 
 

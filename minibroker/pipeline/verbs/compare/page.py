@@ -2,70 +2,58 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING
 
 from minibroker.cli.quantities import number
-from minibroker.pipeline.cli.html_page import figure, head_of, html_table
-from minibroker.pipeline.cli.svg import Bar, bars
+from minibroker.pages.page import render
+from minibroker.pages.plot import Bar, bars
 from minibroker.pipeline.verbs.compare.facts import EQUAL, KINDS
 from minibroker.pipeline.verbs.compare.text import shown_partitions
 from minibroker.pipeline.verbs.compare.words import example, findings, offsets, times, verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from markupsafe import Markup
+
     from minibroker.pipeline.verbs.compare.facts import Comparison, RecordKind
 
 
 def page(comparison: Comparison) -> str:
     """Return the whole page."""
-    ignored = (
-        f" {' and '.join(comparison.ignored).capitalize()} did not count."
-        if comparison.ignored
-        else ""
+    return render(
+        "pipeline/verbs/compare/page.html",
+        a=comparison.a,
+        b=comparison.b,
+        ignored=" and ".join(comparison.ignored).capitalize(),
+        figures=_figures(comparison),
+        statements=[
+            (sentence, not comparison.is_same)
+            for sentence in (verdict(comparison), *findings(comparison))
+        ],
+        plot=_plot(comparison),
+        partitions_head=[
+            *("Partition", "A", "B", *map(_title, KINDS)),
+            *("Offsets of A", "Offsets of B", "Times of A", "Times of B"),
+        ],
+        partitions=_partitions(comparison),
+        examples=[example(item) for item in comparison.examples],
     )
-    sentences = [verdict(comparison), *findings(comparison)]
-    items = "".join(
-        f"<li>{escape(sentence)}</li>"
-        if comparison.is_same
-        else f'<li class="warn">{escape(sentence)}</li>'
-        for sentence in sentences
-    )
-    parts = [
-        head_of("Two sides compared"),
-        f'<p class="soft">A is {escape(comparison.a)}, B is {escape(comparison.b)}.{ignored} '
-        "All times are UTC.</p></header><main><section>",
-        _figures(comparison),
-        f'<ul class="said">{items}</ul>',
-        _plot(comparison),
-        _partitions(comparison),
-        html_table(
-            "Examples, as partition@offset",
-            ["Difference", "In A", "In B", "Key", "Differs in"],
-            [example(item) for item in comparison.examples],
-            words=["Key", "Differs in"],
-        ),
-        "</section></main></body></html>\n",
-    ]
-    return "\n".join(parts)
 
 
-def _figures(comparison: Comparison) -> str:
-    figures = [
-        ("Records of A", comparison.records("a")),
-        ("Records of B", comparison.records("b")),
-        *((_title(kind), comparison.total(kind.field)) for kind in KINDS),
+def _figures(comparison: Comparison) -> list[tuple[str, str]]:
+    return [
+        ("Records of A", number(comparison.records("a"))),
+        ("Records of B", number(comparison.records("b"))),
+        *((_title(kind), number(comparison.total(kind.field))) for kind in KINDS),
     ]
-    cells = "".join(
-        f"<div><dt>{name}</dt><dd>{number(value)}</dd></div>" for name, value in figures
-    )
-    return f'<dl class="facts">{cells}</dl>'
 
 
 def _title(kind: RecordKind) -> str:
     return kind.words[0].upper() + kind.words[1:]
 
 
-def _plot(comparison: Comparison) -> str:
+def _plot(comparison: Comparison) -> Markup:
     values = [
         Bar(
             comparison.total(kind.field),
@@ -75,14 +63,11 @@ def _plot(comparison: Comparison) -> str:
         )
         for kind in KINDS
     ]
-    drawing = bars(values, description="Records that are equal, and those that differ")
-    return f'<div class="grid2">{figure("Records", drawing)}</div>'
+    return bars(values, description="Records that are equal, and those that differ")
 
 
-def _partitions(comparison: Comparison) -> str:
-    head = ["Partition", "A", "B", *map(_title, KINDS)]
-    head += ["Offsets of A", "Offsets of B", "Times of A", "Times of B"]
-    rows = [
+def _partitions(comparison: Comparison) -> list[Sequence[str]]:
+    return [
         [
             str(part.partition),
             number(part.a.records) if part.a else "–",
@@ -95,4 +80,3 @@ def _partitions(comparison: Comparison) -> str:
         ]
         for part in shown_partitions(comparison)
     ]
-    return html_table("Partitions", head, rows)

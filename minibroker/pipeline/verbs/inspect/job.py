@@ -15,7 +15,7 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from minibroker.clock import SystemClock
-from minibroker.pipeline.cli import html_page
+from minibroker.pipeline.cli import page_file
 from minibroker.pipeline.cli.dry_run import Lines, operations_lines, origin_text, topics_text
 from minibroker.pipeline.cli.one_answer import VerbAnswer
 from minibroker.pipeline.errors import PipelineError
@@ -70,7 +70,7 @@ def check(plan: InspectPlan) -> None:
     Raises:
         PipelineError: no broker, no such topic, no such directory.
     """
-    html_page.check(plan.report)
+    page_file.check(plan.report)
     if plan.log_dir is not None:
         if is_remote(plan.log_dir):
             raise PipelineError(
@@ -114,7 +114,7 @@ def run(
     except Exception as error:
         raise explained(error, READ_AGAIN) from error
     if plan.report is not None:
-        html_page.write(plan.report, page(inspection))
+        page_file.write(plan.report, page(inspection))
     return inspection
 
 

@@ -6,15 +6,18 @@ in light and dark, and prints.
 
 from __future__ import annotations
 
-from html import escape
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.cli.quantities import duration, moment, number, percent, size
-from minibroker.pipeline.cli.html_page import figure, head_of, html_table
-from minibroker.pipeline.cli.svg import Bar, Column, Tick, bars, columns
+from minibroker.pages.page import render
+from minibroker.pages.plot import Bar, Column, Tick, bars, columns, short
 from minibroker.pipeline.verbs.inspect.words import SKEWED_FROM, findings, ratio, share
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from markupsafe import Markup
+
     from minibroker.pipeline.verbs.inspect.facts import Inspection, TopicFacts
 
 _TICKS_MAX: Final = 16
@@ -24,49 +27,63 @@ _GROUPS_SHOWN: Final = 10
 _PRODUCERS_SHOWN: Final = 50
 
 
+class _Plot(NamedTuple):
+    """A drawing with its caption."""
+
+    caption: str
+    drawing: Markup
+
+
+class _Table(NamedTuple):
+    """A table of the page; `words` are its columns of text beside the first one."""
+
+    caption: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    words: Sequence[str] = ()
+
+
+class _Section(NamedTuple):
+    """Everything that the page says of one topic."""
+
+    topic: str
+    figures: Sequence[tuple[str, str]]
+    sentences: Sequence[tuple[str, bool]]
+    plots: Sequence[_Plot]
+    tables: Sequence[_Table]
+
+
 def page(inspection: Inspection) -> str:
     """Return the whole page."""
     names = [topic.topic for topic in inspection.topics]
-    title = f"Topics of {inspection.subject}" if len(names) != 1 else f"Topic {names[0]}"
-    parts = [
-        head_of(title),
-        f'<p class="soft">{_origin(inspection)} {second(inspection.made_ms)} UTC. '
-        "All times are UTC, sizes are those of keys and values.</p></header><main>",
-    ]
-    if not names:
-        parts.append("<p>There are no topics.</p>")
-    parts += [_topic(topic, with_heading=len(names) > 1) for topic in inspection.topics]
-    return "\n".join([*parts, "</main></body></html>\n"])
-
-
-def _origin(inspection: Inspection) -> str:
-    subject = escape(inspection.subject)
-    if inspection.from_files:
-        return f"Read from the files in {subject},"
-    return f"Read from the broker at {subject},"
-
-
-def _topic(topic: TopicFacts, *, with_heading: bool) -> str:
-    parts = ["<section>"]
-    if with_heading:
-        parts.append(f"<h2>{escape(topic.topic)}</h2>")
-    parts.append(_figures(topic))
-    sentences = "".join(
-        f'<li class="warn">{escape(finding.text)}</li>'
-        if finding.is_warning
-        else f"<li>{escape(finding.text)}</li>"
-        for finding in findings(topic)
+    return render(
+        "pipeline/verbs/inspect/page.html",
+        title=f"Topics of {inspection.subject}" if len(names) != 1 else f"Topic {names[0]}",
+        subject=inspection.subject,
+        is_of_files=inspection.from_files,
+        made_at=second(inspection.made_ms),
+        sections=[_section(topic) for topic in inspection.topics],
     )
-    parts.append(f'<ul class="said">{sentences}</ul>')
-    if topic.records:
-        plots = [_partitions_plot(topic), _rate_plot(topic), _sizes_plot(topic), _keys_plot(topic)]
-        plots.append(_lag_plot(topic))
-        parts.append(f'<div class="grid2">{"".join(plots)}</div>')
-    parts += [_partitions_table(topic), _codecs_table(topic), _groups_table(topic)]
-    return "\n".join([*parts, _producers_table(topic), "</section>"])
 
 
-def _figures(topic: TopicFacts) -> str:
+def _section(topic: TopicFacts) -> _Section:
+    makers = (_partitions_plot, _rate_plot, _sizes_plot, _keys_plot, _lag_plot)
+    plots = [make(topic) for make in makers] if topic.records else []
+    return _Section(
+        topic.topic,
+        _figures(topic),
+        [(finding.text, finding.is_warning) for finding in findings(topic)],
+        [plot for plot in plots if plot is not None],
+        [
+            _partitions_table(topic),
+            _codecs_table(topic),
+            _groups_table(topic),
+            _producers_table(topic),
+        ],
+    )
+
+
+def _figures(topic: TopicFacts) -> list[tuple[str, str]]:
     figures = [
         ("Records", number(topic.records)),
         ("Bytes", size(topic.size_bytes)),
@@ -79,11 +96,10 @@ def _figures(topic: TopicFacts) -> str:
         figures.append(("Time covered", duration(topic.last_ms - topic.first_ms)))
     if topic.codecs:
         figures.append(("Stored", f"{size(topic.stored_bytes)}, {ratio(topic)} to 1"))
-    inside = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in figures)
-    return f'<dl class="facts">{inside}</dl>'
+    return figures
 
 
-def _partitions_plot(topic: TopicFacts) -> str:
+def _partitions_plot(topic: TopicFacts) -> _Plot:
     count = len(topic.partitions)
     fair = topic.records / count
     every = -(-count // _TICKS_MAX)
@@ -104,15 +120,15 @@ def _partitions_plot(topic: TopicFacts) -> str:
         ],
         ticks,
         description=f"Records of each of {count} partitions",
-        show=_short,
-        line=(fair, f"- - fair share {_short(fair)}") if count > 1 else None,
+        show=short,
+        line=(fair, f"- - fair share {short(fair)}") if count > 1 else None,
     )
-    return figure("Records in each partition", drawing)
+    return _Plot("Records in each partition", drawing)
 
 
-def _rate_plot(topic: TopicFacts) -> str:
+def _rate_plot(topic: TopicFacts) -> _Plot | None:
     if not topic.slices:
-        return ""
+        return None
     first, last, width = topic.slices[0].start_ms, topic.slices[-1].start_ms, topic.slice_ms
     count = (last - first) // width + 1
     by_start = {time_slice.start_ms: time_slice for time_slice in topic.slices}
@@ -138,14 +154,14 @@ def _rate_plot(topic: TopicFacts) -> str:
         values,
         ticks,
         description=f"Records per second from {moment(first)} to {moment(last + width)}",
-        show=_short,
+        show=short,
     )
-    return figure(f"Records per second, in steps of {duration(width)}", drawing)
+    return _Plot(f"Records per second, in steps of {duration(width)}", drawing)
 
 
-def _sizes_plot(topic: TopicFacts) -> str:
+def _sizes_plot(topic: TopicFacts) -> _Plot | None:
     if not topic.sizes:
-        return ""
+        return None
     counts = dict(topic.sizes)
     powers = range(min(counts), max(counts) + 1)
     values = [
@@ -158,17 +174,17 @@ def _sizes_plot(topic: TopicFacts) -> str:
         for place, power in enumerate([*powers, powers[-1] + 1])
         if place % every == 0
     ]
-    drawing = columns(values, ticks, description="Records by size of key and value", show=_short)
-    return figure("Records by size, each step twice as large", drawing)
+    drawing = columns(values, ticks, description="Records by size of key and value", show=short)
+    return _Plot("Records by size, each step twice as large", drawing)
 
 
 def _between(power: int) -> str:
     return "0 bytes" if power < 0 else f"{number(2**power)} to {number(2 ** (power + 1) - 1)} bytes"
 
 
-def _keys_plot(topic: TopicFacts) -> str:
+def _keys_plot(topic: TopicFacts) -> _Plot | None:
     if not topic.frequent_keys or topic.frequent_keys[0].records == 1:
-        return ""
+        return None
     drawing = bars(
         [
             Bar(
@@ -182,12 +198,12 @@ def _keys_plot(topic: TopicFacts) -> str:
         ],
         description="Records with each of the most frequent keys",
     )
-    return figure("Most frequent keys", drawing)
+    return _Plot("Most frequent keys", drawing)
 
 
-def _lag_plot(topic: TopicFacts) -> str:
+def _lag_plot(topic: TopicFacts) -> _Plot | None:
     if not any(group.lag for group in topic.groups):
-        return ""
+        return None
     drawing = bars(
         [
             Bar(group.lag, _cut(group.group), f"{number(group.lag)} behind")
@@ -195,22 +211,14 @@ def _lag_plot(topic: TopicFacts) -> str:
         ],
         description="How many offsets each group is behind the end",
     )
-    return figure("Lag of groups", drawing)
+    return _Plot("Lag of groups", drawing)
 
 
 def _cut(text: str) -> str:
     return text if len(text) <= _LABEL_CHARACTERS else text[: _LABEL_CHARACTERS - 1] + "…"
 
 
-def _short(value: float) -> str:
-    """Return a short number: `950`, `1.2k`, `3.4M`."""
-    for unit, name in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if value >= unit:
-            return f"{value / unit:.1f}".removesuffix(".0") + name
-    return f"{value:.0f}" if value >= 10 or value == int(value) else f"{value:.2g}"
-
-
-def _partitions_table(topic: TopicFacts) -> str:
+def _partitions_table(topic: TopicFacts) -> _Table:
     head = ["Partition", "Records", "Share", "Bytes", "First offset", "Last offset", "Keys"]
     head += ["No key", "Tombstones", "Out of order", "First record", "Last record"]
     rows = [
@@ -230,7 +238,7 @@ def _partitions_table(topic: TopicFacts) -> str:
         ]
         for partition in topic.partitions
     ]
-    return html_table("Partitions", head, rows)
+    return _Table("Partitions", head, rows)
 
 
 def second(ms: int | None) -> str:
@@ -238,7 +246,7 @@ def second(ms: int | None) -> str:
     return "–" if ms is None else moment(ms // 1000 * 1000)
 
 
-def _codecs_table(topic: TopicFacts) -> str:
+def _codecs_table(topic: TopicFacts) -> _Table:
     rows = [
         [
             codec.codec,
@@ -252,20 +260,18 @@ def _codecs_table(topic: TopicFacts) -> str:
         for codec in topic.codecs
     ]
     head = ["Codec", "Format", "Batches", "Records", "Stored", "Unfolded", "Ratio"]
-    return html_table("Storage", head, rows)
+    return _Table("Storage", head, rows)
 
 
-def _groups_table(topic: TopicFacts) -> str:
+def _groups_table(topic: TopicFacts) -> _Table:
     rows = [
         [group.group, group.state, number(group.lag), number(group.without_offset)]
         for group in topic.groups
     ]
-    return html_table(
-        "Groups", ["Group", "State", "Lag", "Partitions never read"], rows, words=["State"]
-    )
+    return _Table("Groups", ["Group", "State", "Lag", "Partitions never read"], rows, ["State"])
 
 
-def _producers_table(topic: TopicFacts) -> str:
+def _producers_table(topic: TopicFacts) -> _Table:
     worst = sorted(topic.producers, key=lambda producer: -(producer.missing + producer.repeated))
     rows = [
         [
@@ -284,4 +290,4 @@ def _producers_table(topic: TopicFacts) -> str:
     caption = "Idempotent producers"
     if len(worst) > _PRODUCERS_SHOWN:
         caption += f" ({_PRODUCERS_SHOWN} of {number(len(worst))})"
-    return html_table(caption, [*head, "Aborted batches"], rows)
+    return _Table(caption, [*head, "Aborted batches"], rows)

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 import pytest
 
-from minibroker.pipeline.cli import html_page
-from minibroker.pipeline.cli.svg import Bar, Column, Tick, bars, columns, nice_ceiling
-from minibroker.pipeline.errors import PipelineError
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from minibroker.pages.plot import Bar, Column, Series, Tick, bars, columns, lines, nice_ceiling
 
 
 def parsed(svg: str) -> ElementTree.Element:
@@ -99,16 +93,31 @@ def test_an_axis_ends_at_a_round_number(value: float, top: float) -> None:
     assert nice_ceiling(value) == pytest.approx(top)
 
 
-def test_a_page_is_written_where_it_can_be(tmp_path: Path) -> None:
-    path = str(tmp_path / "page.html")
-    html_page.check(None)
-    html_page.check(path)
-    html_page.write(path, "<p>ä</p>")
-    assert (tmp_path / "page.html").read_bytes() == "<p>ä</p>".encode()
+def test_lines_reach_from_edge_to_edge_in_the_units_of_their_drawing() -> None:
+    both = [Series("group a", [(5, 0), (7, 100), (9, 50)]), Series("<b>", [(5, 100), (9, 100)])]
+    made = lines(both, [Tick(0.0, "begin")], description="lag", show=str)
+    drawn = parsed(f"<div>{made}</div>")
+    paths = list(drawn.iter("polyline"))
+    assert [path.get("points") for path in paths] == [
+        "0.0,140.0 500.0,0.0 1000.0,70.0",
+        "0.0,0.0 1000.0,0.0",
+    ]
+    assert [path.get("class") for path in paths] == ["series0", "series1"]
+    key = ["".join(item.itertext()) for item in drawn.iter("li")]
+    assert key == ["━ group a", "━ <b>"], "two lines need a key"
 
 
-def test_the_sentence_names_the_page_that_cannot_be_written(tmp_path: Path) -> None:
-    with pytest.raises(PipelineError, match=r"nowhere/page\.html cannot be written: its dir"):
-        html_page.check(str(tmp_path / "nowhere" / "page.html"))
-    with pytest.raises(PipelineError, match=f"{tmp_path} cannot be written: Is a directory"):
-        html_page.write(str(tmp_path), "")
+def test_one_line_needs_no_key_and_may_fill_its_area() -> None:
+    series = [Series("a", [(0, 1), (4, 1)])]
+    drawn = parsed(lines(series, [], description="", show=str, is_area=True))
+    [area] = drawn.iter("polygon")
+    assert area.get("points") == "0.0,140 0.0,0.0 1000.0,0.0 1000.0,140"
+    assert list(drawn.iter("li")) == []
+
+
+def test_a_line_of_no_points_or_of_one_is_drawn() -> None:
+    assert (
+        list(parsed(lines([Series("a", [])], [], description="", show=str)).iter("polyline")) == []
+    )
+    [point] = parsed(lines([Series("a", [(3, 0)])], [], description="", show=str)).iter("polyline")
+    assert point.get("points") == "0.0,140.0"
