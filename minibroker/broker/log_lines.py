@@ -15,6 +15,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
+from minibroker.kafka.foreign_text import printable, shorten
+
 if TYPE_CHECKING:
     from types import TracebackType
 
@@ -51,7 +53,7 @@ class LogLines(logging.Formatter):
     def formatException(self, ei: ExceptionInfo) -> str:  # noqa: N802  as above
         """Return the lines of a traceback, indented."""
         lines = super().formatException(ei).split("\n")
-        return "\n".join(f"    {printable(shorten(line))}" for line in lines)
+        return "\n".join(f"    {printable(shorten(line, VALUE_MAX))}" for line in lines)
 
 
 class _Value:
@@ -63,24 +65,7 @@ class _Value:
         self._value = value
 
     def __str__(self) -> str:
-        return shorten(str(self._value))
+        return shorten(str(self._value), VALUE_MAX)
 
     def __repr__(self) -> str:
-        return shorten(repr(self._value))
-
-
-def printable(text: str) -> str:
-    """Return the text with an escape in place of each character that has no glyph."""
-    if text.isprintable():
-        return text
-    return "".join(
-        letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")
-        for letter in text
-    )
-
-
-def shorten(text: str) -> str:
-    """Return the first `VALUE_MAX` characters of the text, and how many more there are."""
-    if len(text) <= VALUE_MAX:
-        return text
-    return f"{text[:VALUE_MAX]}… ({len(text) - VALUE_MAX} characters more)"
+        return shorten(repr(self._value), VALUE_MAX)

@@ -23,6 +23,7 @@ from minibroker.broker.server.answers import Answer, WaitingRequest, answer_of, 
 from minibroker.broker.server.handling import handle, handle_call, handle_request, read_call
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
+from minibroker.kafka.protocol.answer_error import first_error
 from minibroker.kafka.protocol.api_keys import FETCH, METADATA
 from minibroker.kafka.protocol.primitives import Reader, Writer
 from minibroker.rig.faults import Facts, Fault, FaultSet
@@ -34,7 +35,7 @@ from minibroker.rig.message_places import (
     places_in,
     take_out,
 )
-from minibroker.rig.request_log import RequestLog, first_error
+from minibroker.rig.request_log import RequestLog
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

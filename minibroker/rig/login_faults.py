@@ -18,7 +18,7 @@ from minibroker.broker.server.interceptor import LoginStage
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from minibroker.broker.security.sasl.exchange import Exchange
+    from minibroker.broker.security.sasl.exchange import SaslExchange
     from minibroker.broker.timers import Timer, Timers
     from minibroker.rig.faults import Fault, FaultSet
 
@@ -67,7 +67,7 @@ class LoginFaults:
         timers[timer] = proceed
         return True
 
-    def exchange(self, mechanism: str, begin: Callable[[], Exchange]) -> Exchange:
+    def exchange(self, mechanism: str, begin: Callable[[], SaslExchange]) -> SaslExchange:
         """Do `LoginInterceptor.exchange`; a ticket of Kerberos is no password and no token."""
         if mechanism == _KERBEROS:
             return begin()
@@ -100,7 +100,7 @@ class FaultyExchange:
     def __init__(
         self,
         mechanism: str,
-        begin: Callable[[], Exchange],
+        begin: Callable[[], SaslExchange],
         first_login: Callable[[tuple[str, ...], str], Fault | None],
     ) -> None:
         self._mechanism = mechanism
@@ -116,7 +116,7 @@ class FaultyExchange:
         self.is_token = False
 
     def respond(self, token: bytes, now_ms: int) -> bytes | None:
-        """Do `Exchange.respond`, and fail as the rules say."""
+        """Do `SaslExchange.respond`, and fail as the rules say."""
         answer = self._respond(token, now_ms)
         inner = self._inner
         self.is_complete, self.is_token = inner.is_complete, inner.is_token

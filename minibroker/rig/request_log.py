@@ -8,10 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-
-from minibroker.kafka.error_codes import ErrorCode
-from minibroker.kafka.protocol.message import Message
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,24 +89,3 @@ class RequestLog(deque[SeenRequest]):
             ) from None
         finally:
             self._waiting.discard(event)
-
-
-def first_error(response: Any) -> str | None:
-    """Return the name of the first error code that is not 0, anywhere in an answer."""
-    code = getattr(response, "error_code", 0) or getattr(response, "partition_error_code", 0)
-    if code:
-        return _name_of(code)
-    if isinstance(response, Message):
-        for name in response.__slots__:
-            value = getattr(response, name)
-            for part in value if isinstance(value, list) else (value,):
-                error = first_error(part)
-                if error is not None:
-                    return error
-    return None
-
-
-def _name_of(code: int) -> str:
-    """Return Kafka's name of an error; a number that Kafka does not have stays a number."""
-    error = ErrorCode(code)
-    return error.name if error == code else f"error {code}"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from minibroker.broker.handlers.common.context import RequestContext
-    from minibroker.broker.security.sasl.exchange import Exchange
+    from minibroker.broker.security.sasl.exchange import SaslExchange
     from minibroker.broker.server.answers import AnyAnswer, WaitingRequest
     from minibroker.broker.server.call import Call
 
@@ -62,5 +62,5 @@ class LoginInterceptor(Protocol):
         log names. `proceed` may not be called before this returns.
         """
 
-    def exchange(self, mechanism: str, begin: Callable[[], Exchange]) -> Exchange:
+    def exchange(self, mechanism: str, begin: Callable[[], SaslExchange]) -> SaslExchange:
         """Return the exchange of a login; `begin` makes the real one."""

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from minibroker.broker.config.listeners import Listener
     from minibroker.broker.handlers.common.context import RequestContext, Services
     from minibroker.broker.security.sasl.authenticator import Header, Identity, Step
-    from minibroker.broker.security.sasl.exchange import Exchange
+    from minibroker.broker.security.sasl.exchange import SaslExchange
     from minibroker.broker.server.connection import Connection
     from minibroker.broker.server.interceptor import LoginInterceptor
 
@@ -272,7 +272,7 @@ class SaslGate:
         """Return the enabled mechanisms."""
         return self._mechanisms.names
 
-    def begin(self, mechanism: str) -> Exchange:
+    def begin(self, mechanism: str) -> SaslExchange:
         """Return a new exchange of an enabled mechanism."""
         if self._interceptor is None:
             return self._mechanisms.begin(mechanism)

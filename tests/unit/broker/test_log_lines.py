@@ -15,7 +15,8 @@ from minibroker.broker.evidence import (
     marked_topic,
     moved_replica,
 )
-from minibroker.broker.log_lines import VALUE_MAX, LogLines, printable
+from minibroker.broker.log_lines import VALUE_MAX, LogLines
+from minibroker.kafka.foreign_text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,6 +12,7 @@ from confluent_kafka import Producer
 from minibroker.broker.storage.files import Files
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CoordinationError, KafkaError
+from minibroker.kafka.protocol.answer_error import first_error
 from minibroker.kafka.protocol.messages.fetch import FetchRequest
 from minibroker.kafka.protocol.messages.find_coordinator import FindCoordinatorRequest
 from minibroker.kafka.protocol.messages.metadata import (
@@ -27,7 +28,7 @@ from minibroker.kafka.protocol.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from minibroker.rig.fault_interceptor import FaultInterceptor
-from minibroker.rig.request_log import REQUESTS_MAX, RequestLog, first_error
+from minibroker.rig.request_log import REQUESTS_MAX, RequestLog
 from tests.support.in_process import InProcessBroker, RawClient
 from tests.support.record_requests import asking, part
 

@@ -45,7 +45,7 @@ from minibroker.kafka.protocol.primitives import Reader, Writer
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from minibroker.broker.security.sasl.exchange import Exchange
+    from minibroker.broker.security.sasl.exchange import SaslExchange
 
 GSSAPI: Final = "GSSAPI"
 _SIZE: Final = Struct(">i")
@@ -68,7 +68,7 @@ class SaslSurroundings(Protocol):
     def mechanisms(self) -> Sequence[str]:
         """Return the enabled mechanisms, in the order in which clients are told of them."""
 
-    def begin(self, mechanism: str) -> Exchange:
+    def begin(self, mechanism: str) -> SaslExchange:
         """Return a new exchange of an enabled mechanism."""
 
     def max_session_ms(self, mechanism: str) -> int:
@@ -156,7 +156,7 @@ class Authenticator:
         """`old_identity`: the client of this connection so far, who authenticates again."""
         self._surroundings = surroundings
         self._old_identity = old_identity
-        self._exchange: Exchange
+        self._exchange: SaslExchange
         self._mechanism = ""
         self._has_headers = False
         """True where tokens come in SaslAuthenticate requests."""

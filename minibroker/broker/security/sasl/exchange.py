@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Protocol
 
 
-class Exchange(Protocol):
+class SaslExchange(Protocol):
     """One attempt of one client. The loop owns it."""
 
     is_complete: bool

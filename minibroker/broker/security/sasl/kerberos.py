@@ -110,7 +110,7 @@ class KerberosExchange:
         self.is_token = False
 
     def respond(self, token: bytes, now_ms: int) -> bytes | None:
-        """Do `Exchange.respond`."""
+        """Do `SaslExchange.respond`."""
         try:
             if self._context is None:
                 self._context = self._acceptor.context()

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from minibroker.broker.config.broker import BrokerConfig
     from minibroker.broker.config.listeners import Listener
-    from minibroker.broker.security.sasl.exchange import Exchange
+    from minibroker.broker.security.sasl.exchange import SaslExchange
     from minibroker.broker.security.sasl.kerberos import KerberosAcceptor
     from minibroker.broker.security.sasl.key_set import KeySet
     from minibroker.broker.timers import Timers
@@ -87,7 +87,7 @@ class Mechanisms:
         self.receive_bytes_max = settings.integer("sasl.server.max.receive.size")
         """Bytes of the largest frame before the client is known."""
         self._session_ms = {name: _session_ms(config, listener, name) for name in names}
-        self._makers: dict[str, Callable[[], Exchange]] = {}
+        self._makers: dict[str, Callable[[], SaslExchange]] = {}
         self._keys: KeySet | None = None
         """The keys of signed tokens."""
         self._acceptor: KerberosAcceptor | None = None
@@ -130,7 +130,7 @@ class Mechanisms:
         if self._keys is not None:
             await self._keys.close()
 
-    def begin(self, mechanism: str) -> Exchange:
+    def begin(self, mechanism: str) -> SaslExchange:
         """Return a new exchange of an enabled mechanism."""
         return self._makers[mechanism]()
 

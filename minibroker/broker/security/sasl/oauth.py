@@ -102,7 +102,7 @@ class OAuthExchange:
         self.is_token = False
 
     def respond(self, token: bytes, now_ms: int) -> bytes:
-        """Do `Exchange.respond`."""
+        """Do `SaslExchange.respond`."""
         if token == ERROR_HEARD and self._error is not None:
             raise self._error
         self._error = None

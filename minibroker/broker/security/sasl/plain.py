@@ -48,7 +48,7 @@ class PlainExchange:
         self.is_token = False
 
     def respond(self, token: bytes, now_ms: int) -> bytes:
-        """Do `Exchange.respond`."""
+        """Do `SaslExchange.respond`."""
         parts = token.decode("utf-8", "replace").split("\0", _PARTS)
         if len(parts) != _PARTS:
             raise RefusedError(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(parts)}")

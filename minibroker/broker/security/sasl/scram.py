@@ -98,7 +98,7 @@ class ScramExchange:
         self.is_token = False
 
     def respond(self, token: bytes, now_ms: int) -> bytes:
-        """Do `Exchange.respond`."""
+        """Do `SaslExchange.respond`."""
         message = token.decode("utf-8", "replace") if len(token) <= MESSAGE_BYTES_MAX else ""
         if self._first is None:
             return self._begin(message)

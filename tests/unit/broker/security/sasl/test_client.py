@@ -21,14 +21,14 @@ from minibroker.kafka.scram import CODES, credential, credential_of, salted_pass
 from tests.support.in_process import ManualClock
 
 if TYPE_CHECKING:
-    from minibroker.broker.security.sasl.exchange import Exchange
+    from minibroker.broker.security.sasl.exchange import SaslExchange
 
 
 SALT = b"salt"
 PREFIX = "listener.name.sasl_plaintext."
 
 
-def server(mechanism: str, password: str) -> Exchange:
+def server(mechanism: str, password: str) -> SaslExchange:
     """Return a broker's side that knows the user `a,b=c`."""
     if mechanism == "PLAIN":
         return PlainExchange({"a,b=c": password})

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from minibroker.broker.security.sasl.exchange import Exchange
+    from minibroker.broker.security.sasl.exchange import SaslExchange
 
 
 LINE = 'a.PlainLoginModule required user_alice="secret";'
@@ -185,7 +185,7 @@ def test_no_more_users_are_kept_than_allowed() -> None:
 
 
 def test_a_new_exchange_is_not_complete() -> None:
-    exchanges: list[Exchange] = [
+    exchanges: list[SaslExchange] = [
         PlainExchange({}),
         ScramExchange("SCRAM-SHA-256", lambda *_: None, lambda: ""),
     ]

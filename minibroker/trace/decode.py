@@ -1,0 +1,223 @@
+"""Bytes of a request and of its answer → `Exchange`.
+
+Second station of a trace: the proxy, the reader of captures and the recorded dialogue hand in
+`Frames`; a line, JSON or a page comes out of the exchange. `decode` is only called for what is
+looked at, so a proxy can keep frames and decode none.
+
+No bytes are refused: an unknown API, an unknown version or a damaged body gives an exchange with
+what is known, and the first bytes in hexadecimal digits.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from struct import error as struct_error
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import ProtocolError
+from minibroker.kafka.protocol import api_keys
+from minibroker.kafka.protocol.answer_error import first_error
+from minibroker.kafka.protocol.api_keys import API_VERSIONS, APIS, PRODUCE, load_messages
+from minibroker.kafka.protocol.header import parse_request_header, response_header_version
+from minibroker.kafka.protocol.primitives import Reader
+from minibroker.trace.exchange import Exchange
+from minibroker.trace.subject import describe_both, learn_names
+
+if TYPE_CHECKING:
+    from minibroker.kafka.protocol.message import Message
+    from minibroker.trace.subject import TopicNames
+
+    Frame = bytes | memoryview
+
+PREVIEW_BYTES: Final = 24
+"""Bytes that are shown of a message that cannot be read."""
+SECRET_APIS: Final = frozenset(
+    {
+        api_keys.ALTER_CONFIGS,
+        api_keys.ALTER_USER_SCRAM_CREDENTIALS,
+        api_keys.CREATE_DELEGATION_TOKEN,
+        api_keys.DESCRIBE_DELEGATION_TOKEN,
+        api_keys.EXPIRE_DELEGATION_TOKEN,
+        api_keys.INCREMENTAL_ALTER_CONFIGS,
+        api_keys.RENEW_DELEGATION_TOKEN,
+        api_keys.SASL_AUTHENTICATE,
+    }
+)
+"""APIs whose bytes may be passwords or keys: no byte of a damaged one is shown."""
+TOKEN: Final = "SASL token"
+"""The name of frames behind SaslHandshake v0: they have no header."""
+
+_START: Final = Struct(">hhi")
+_CORRELATION_ID: Final = Struct(">i")
+_ERROR_CODE: Final = Struct(">h")
+
+
+class Frames(NamedTuple):
+    """The bytes of a request and of its answer, both without their length."""
+
+    number: int
+    connection: int
+    client_address: str
+    broker: str
+    at_ms: float
+    """Wall clock when the request came, ms since 1970."""
+    duration_ms: float | None
+    request: Frame
+    answer: Frame | None
+    fault: str | None = None
+    is_token: bool = False
+    """True for bytes of a login without a header, as behind SaslHandshake v0."""
+
+
+class FrameHead(NamedTuple):
+    """The head of a request: everything before its body."""
+
+    api_key: int
+    """-1 for a frame that is too short for a header."""
+    version: int
+    correlation_id: int
+    client_id: str | None
+    body_at: int
+    """Position of the body, -1 for a header that cannot be read."""
+    problem: str | None
+    """Why the body cannot be read, None if nothing is wrong so far."""
+
+    @property
+    def api(self) -> str:
+        """Return Kafka's name of the API, `api 999` for a key that none has."""
+        if self.api_key == -1:
+            return "no request"
+        api = APIS.get(self.api_key)
+        return f"api {self.api_key}" if api is None else api.name
+
+    @property
+    def is_known(self) -> bool:
+        """Return whether the body has a layout that is known."""
+        return self.problem is None
+
+
+def read_head(frame: Frame) -> FrameHead:
+    """Return the head of a request; whatever the bytes are, there is one."""
+    try:
+        api_key, version, correlation_id, client_id, body_at = parse_request_header(frame)
+    except ProtocolError as error:
+        try:
+            api_key, version, correlation_id = _START.unpack_from(frame)
+        except struct_error:
+            return FrameHead(-1, -1, -1, None, -1, str(error))
+        return FrameHead(api_key, version, correlation_id, None, -1, str(error))
+    api = APIS[api_key]
+    problem = None
+    if not api.min_version <= version <= api.max_version:
+        problem = f"{api.name} has versions {api.min_version} to {api.max_version}"
+    return FrameHead(api_key, version, correlation_id, client_id, body_at, problem)
+
+
+def decode(frames: Frames, names: TopicNames) -> Exchange:
+    """Return the exchange of two frames; topics that its answer names are added to `names`."""
+    if frames.is_token:
+        return _exchange(frames, FrameHead(-1, 0, -1, None, -1, None), TOKEN, "")
+    head = read_head(frames.request)
+    request, answer, notes = None, None, []
+    if head.problem is None:
+        request, note = read_request(head, frames.request)
+        notes.append(note)
+        if frames.answer is not None:
+            answer, note = read_answer(head, frames.answer)
+            notes.append(note)
+            if answer is not None:
+                learn_names(answer, names)
+    else:
+        notes.append(f"not read: {head.problem}{_preview(head.api_key, frames.request)}")
+    subject = describe_both(request, answer, names)
+    subject = "; ".join(text for text in (subject, *notes) if text)
+    return _exchange(frames, head, head.api, subject)._replace(
+        error=first_error(answer), request=request, answer=answer
+    )
+
+
+def _exchange(frames: Frames, head: FrameHead, api: str, subject: str) -> Exchange:
+    return Exchange(
+        number=frames.number,
+        connection=frames.connection,
+        client_address=frames.client_address,
+        broker=frames.broker,
+        api=api,
+        version=head.version,
+        correlation_id=head.correlation_id,
+        client_id=head.client_id,
+        at_ms=frames.at_ms,
+        duration_ms=frames.duration_ms,
+        request_bytes=len(frames.request),
+        answer_bytes=None if frames.answer is None else len(frames.answer),
+        subject=subject,
+        error=None,
+        fault=frames.fault,
+    )
+
+
+def read_request(head: FrameHead, frame: Frame) -> tuple[Message | None, str]:
+    """Return the request of a known API and version, or None; and a note, empty if all is well."""
+    return _read(load_messages(head.api_key)[0], head, frame, head.body_at, head.version)
+
+
+def read_answer(head: FrameHead, frame: Frame) -> tuple[Message | None, str]:
+    """Return the answer to a request of a known API and version, or None; and a note."""
+    if len(frame) < _CORRELATION_ID.size:
+        return None, f"answer of {len(frame)} bytes"
+    correlation_id: int = _CORRELATION_ID.unpack_from(frame)[0]
+    version = _answer_version(head, frame)
+    reader = Reader(frame, _CORRELATION_ID.size)
+    try:
+        if response_header_version(head.api_key, version):
+            reader.skip_tagged_fields()
+    except ProtocolError as error:
+        return None, f"answer not read: {error}"
+    response_class = load_messages(head.api_key)[1]
+    answer, note = _read(response_class, head, frame, reader.position, version)
+    if correlation_id != head.correlation_id:
+        other = f"answer has correlation id {correlation_id} and not {head.correlation_id}"
+        note = f"{other}; {note}" if note else other
+    return answer, note
+
+
+def has_answer(head: FrameHead, frame: Frame) -> bool:
+    """Return whether a broker answers this request: not a Produce with acks 0."""
+    if head.api_key != PRODUCE or not head.is_known:
+        return True
+    request, _ = read_request(head, frame)
+    return getattr(request, "acks", 1) != 0
+
+
+def _answer_version(head: FrameHead, frame: Frame) -> int:
+    """Return the version of the answer: 0 for an ApiVersions that the broker does not have."""
+    at = _CORRELATION_ID.size
+    if head.api_key == API_VERSIONS and len(frame) >= at + _ERROR_CODE.size:
+        code: int = _ERROR_CODE.unpack_from(frame, at)[0]
+        if code == ErrorCode.UNSUPPORTED_VERSION:
+            return 0
+    return head.version
+
+
+def _read(
+    message_class: Any, head: FrameHead, frame: Frame, position: int, version: int
+) -> tuple[Message | None, str]:
+    """Return the message from `position` on, or None; and a note about damage or bytes behind."""
+    reader = Reader(frame, position)
+    side = "request" if message_class.__name__.endswith("Request") else "answer"
+    try:
+        message: Message = message_class.read(reader, version)
+    except ProtocolError as error:
+        return None, f"{side} not read: {error}{_preview(head.api_key, frame)}"
+    if reader.remaining:
+        return message, f"{reader.remaining} bytes behind the {side}"
+    return message, ""
+
+
+def _preview(api_key: int, frame: Frame) -> str:
+    """Return the first bytes in hexadecimal digits, nothing of what may hold a password."""
+    if api_key in SECRET_APIS:
+        return ""
+    more = "…" if len(frame) > PREVIEW_BYTES else ""
+    return f" ({bytes(frame[:PREVIEW_BYTES]).hex(' ')}{more})"

@@ -1,0 +1,346 @@
+"""The subject of a message: a short text of its topics, partitions, offsets, group, transaction.
+
+The generated messages say it by the names of their fields, so each API and version has a subject
+and none is described by hand:
+
+| fields                                                       | text                             |
+|--------------------------------------------------------------|----------------------------------|
+| a struct with a topic (`topic`, `name`, `topic_id`) and partitions | `orders-0 @42, orders-1 @7` |
+| a partition with records                                     | `orders-0 @42 3 records 210 B`   |
+| a partition with an error                                    | `orders-0 NOT_LEADER_OR_FOLLOWER` |
+| a field of `LABELS`                                          | `group g`, `producer 4`          |
+| other lists                                                  | their size, or their first items |
+
+Every text in it is foreign: it is shortened, and characters without a glyph are escaped. The work
+and the length are bounded: a topic behind the first few is counted and not looked at.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from minibroker.kafka.foreign_text import printable
+from minibroker.kafka.ids import topic_id_to_text
+from minibroker.kafka.protocol.answer_error import error_name
+from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.primitives import ZERO_UUID
+from minibroker.trace.batches import count_of, summarize
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+SUBJECT_MAX: Final = 240
+"""Characters of the text of one message."""
+NAME_MAX: Final = 60
+"""Characters of a name in it; Kafka's member ids have 49 and a client id."""
+ITEMS_MAX: Final = 4
+"""Topics, partitions of a topic, or other items that are shown."""
+DEPTH_MAX: Final = 4
+
+LABELS: Final = {
+    "acks": "acks",
+    "broker_id": "broker",
+    "client_software_name": "software",
+    "controller_id": "controller",
+    "entity_name": "entity",
+    "entity_type": "entity",
+    "epoch": "epoch",
+    "feature": "feature",
+    "generation_id": "generation",
+    "generation_id_or_member_epoch": "generation",
+    "group_id": "group",
+    "group_instance_id": "instance",
+    "group_state": "state",
+    "groups_names": "groups",
+    "instance_id": "instance",
+    "key": "key",
+    "leader": "leader",
+    "leader_id": "leader",
+    "log_dir": "directory",
+    "mechanism": "mechanism",
+    "member_epoch": "member epoch",
+    "member_id": "member",
+    "node_id": "broker",
+    "path": "directory",
+    "principal": "principal",
+    "principal_name": "principal",
+    "producer_epoch": "epoch",
+    "producer_id": "producer",
+    "protocol_name": "protocol",
+    "resource_name": "resource",
+    "resource_name_filter": "resource",
+    "share_session_epoch": "session epoch",
+    "subscribed_topic_regex": "pattern",
+    "token_id": "token",
+    "transaction_state": "state",
+    "transactional_id": "transaction",
+    "transactional_id_pattern": "pattern",
+    "user": "user",
+    "v3_and_below_producer_epoch": "epoch",
+    "v3_and_below_producer_id": "producer",
+    "v3_and_below_transactional_id": "transaction",
+}
+"""Field → the word before its value."""
+LISTS: Final = {
+    "coordinator_keys": "keys",
+    "group_ids": "groups",
+    "groups": "groups",
+    "groups_names": "groups",
+    "mechanisms": "mechanisms",
+    "subscribed_topic_names": "topics",
+    "topic_names": "topics",
+    "transactional_ids": "transactions",
+}
+"""List of texts → the word before its items."""
+COUNTED: Final = frozenset(
+    {
+        "acls",
+        "api_keys",
+        "assignments",
+        "brokers",
+        "configs",
+        "credential_infos",
+        "current_voters",
+        "finalized_features",
+        "listeners",
+        "live_brokers",
+        "live_leaders",
+        "members",
+        "node_endpoints",
+        "nodes",
+        "observers",
+        "ops",
+        "protocols",
+        "renewers",
+        "supported_features",
+    }
+)
+"""Lists of structs of which only the size is shown."""
+DECISIONS: Final = {"committed": ("abort", "commit"), "transaction_result": ("abort", "commit")}
+"""Truth value → its two words."""
+
+_TOPIC_NAMES: Final = ("topic", "topic_name", "name")
+_PARTITIONS: Final = ("partition_index", "partition", "index", "partition_id")
+_OFFSETS: Final = {
+    "fetch_offset": "@",
+    "committed_offset": "@",
+    "base_offset": "@",
+    "offset": "@",
+    "start_offset": "@",
+    "low_watermark": "start ",
+    "high_watermark": "end ",
+    "end_offset": "end ",
+    "leader_id": "leader ",
+    "leader": "leader ",
+}
+"""The first of these that a partition has, and that is not negative, says its place."""
+_TIMES: Final = {-1: "latest", -2: "earliest", -3: "newest time", -4: "earliest local"}
+"""Timestamps of ListOffsets that are no times."""
+
+TopicNames = dict[bytes, str]
+"""Topic id → name, as far as the conversation told it."""
+TOPIC_NAMES_MAX: Final = 10_000
+TOPIC_NAME_MAX: Final = 249
+"""Characters of a topic's name, Kafka's own limit."""
+
+
+def describe(message: Message, names: Mapping[bytes, str]) -> str:
+    """Return the subject of a request or an answer, at most `SUBJECT_MAX` characters, one line."""
+    parts: list[str] = []
+    length = 0
+    for part in _parts(message, names, 0):
+        parts.append(part)
+        length += len(part) + 2
+        if length > SUBJECT_MAX:
+            break
+    text = ", ".join(parts)
+    return text if len(text) <= SUBJECT_MAX else f"{text[: SUBJECT_MAX - 1]}…"
+
+
+def describe_both(
+    request: Message | None, answer: Message | None, names: Mapping[bytes, str]
+) -> str:
+    """Return the subject of an exchange: that of the request, an arrow, and that of the answer."""
+    question = "" if request is None else describe(request, names)
+    reply = "" if answer is None else describe(answer, names)
+    if not reply or reply == question:
+        return question
+    return f"{question} → {reply}" if question else f"→ {reply}"
+
+
+def learn_names(message: Message, names: TopicNames) -> None:
+    """Add the topics of which the message says both name and id, up to `TOPIC_NAMES_MAX`."""
+    for slot in message.__slots__:
+        value = getattr(message, slot)
+        if not isinstance(value, list) or not value or not isinstance(value[0], Message):
+            continue
+        if "topic_id" in value[0].__slots__:
+            for struct in islice(value, TOPIC_NAMES_MAX - len(names)):
+                name = _name_field(struct)
+                if name and len(name) <= TOPIC_NAME_MAX and struct.topic_id != ZERO_UUID:
+                    names[struct.topic_id] = name
+        elif "topics" in value[0].__slots__:
+            for struct in value[:ITEMS_MAX]:
+                learn_names(struct, names)
+
+
+def topics_of(message: Message, names: Mapping[bytes, str]) -> Iterator[str]:
+    """Yield the topics of a message, all of them, as they came; one may come several times."""
+    topic = _topic(message, names)
+    if topic is not None:
+        yield topic
+    for slot in message.__slots__:
+        value = getattr(message, slot)
+        if not isinstance(value, list) or not value:
+            continue
+        if isinstance(value[0], Message):
+            for struct in value:
+                yield from topics_of(struct, names)
+        elif slot in {"topic_names", "subscribed_topic_names"} or (
+            slot == "topics" and isinstance(value[0], str)
+        ):
+            yield from value
+
+
+def _parts(message: Message, names: Mapping[bytes, str], depth: int) -> Iterator[str]:
+    """Yield the texts of a struct's fields, in their order."""
+    topic = _topic(message, names)
+    if topic is not None:
+        yield from _topic_parts(message, topic)
+        return
+    for slot in message.__slots__:
+        value = getattr(message, slot)
+        if isinstance(value, list):
+            yield from _list_parts(slot, value, names, depth)
+        elif isinstance(value, Message):
+            if depth < DEPTH_MAX:
+                yield from _parts(value, names, depth + 1)
+        elif slot in DECISIONS:
+            yield DECISIONS[slot][bool(value)]
+        elif slot == "topics" and value is None:
+            yield "all topics"
+        elif slot in LABELS and value not in {"", None, -1}:
+            yield f"{LABELS[slot]} {_short(value)}"
+
+
+def _list_parts(
+    slot: str, items: list[Any], names: Mapping[bytes, str], depth: int
+) -> Iterator[str]:
+    """Yield the first items of a list, or its size."""
+    if not items:
+        return
+    if not isinstance(items[0], Message):
+        if slot in LISTS and isinstance(items[0], str):
+            texts = " ".join(_short(item) for item in items[:ITEMS_MAX])
+            yield f"{LISTS[slot]} {texts}{_more(len(items))}"
+        return
+    if slot in COUNTED or depth >= DEPTH_MAX:
+        yield count_of(len(items), slot.replace("_", " ").removesuffix("s"))
+        return
+    shown_parts = False
+    for item in items[:ITEMS_MAX]:
+        for part in _parts(item, names, depth + 1):
+            shown_parts = True
+            yield part
+    if not shown_parts:
+        yield count_of(len(items), slot.replace("_", " ").removesuffix("s"))
+    elif len(items) > ITEMS_MAX:
+        yield f"{len(items) - ITEMS_MAX} more"
+
+
+def _topic(struct: Message, names: Mapping[bytes, str]) -> str | None:
+    """Return the topic that the struct is about, None if it is about none."""
+    name = _name_field(struct)
+    if name:
+        return name
+    topic_id: bytes = getattr(struct, "topic_id", ZERO_UUID)
+    if topic_id != ZERO_UUID:
+        return names.get(topic_id) or topic_id_to_text(topic_id)
+    return None
+
+
+def _name_field(struct: Message) -> str | None:
+    for slot in _TOPIC_NAMES:
+        if slot not in struct.__slots__:
+            continue
+        if slot == "name" and ("Topic" not in type(struct).__name__ or "value" in struct.__slots__):
+            continue
+        name: str | None = getattr(struct, slot)
+        return name
+    return None
+
+
+def _topic_parts(struct: Message, topic: str) -> Iterator[str]:
+    """Yield a text for each of the first partitions of a topic; the topic itself without any."""
+    topic = _short(topic)
+    if any(slot in struct.__slots__ for slot in _PARTITIONS):
+        yield _partition(topic, struct)
+        return
+    partitions = next(
+        (
+            value
+            for slot in struct.__slots__
+            if isinstance(value := getattr(struct, slot), list) and value and _has_places(value)
+        ),
+        None,
+    )
+    error = getattr(struct, "error_code", 0)
+    if partitions is None:
+        yield f"{topic} {error_name(error)}" if error else topic
+        return
+    for partition in partitions[:ITEMS_MAX]:
+        yield _partition(topic, partition)
+    if len(partitions) > ITEMS_MAX:
+        yield f"{len(partitions) - ITEMS_MAX} more of {topic}"
+
+
+def _has_places(items: list[Any]) -> bool:
+    """Return whether the items are numbers, or structs that have the number of a partition."""
+    first = items[0]
+    if isinstance(first, Message):
+        return any(slot in first.__slots__ for slot in _PARTITIONS)
+    return isinstance(first, int)
+
+
+def _partition(topic: str, partition: Message | int) -> str:
+    """Return `orders-0 @42 3 records 210 B`."""
+    if not isinstance(partition, Message):
+        return f"{topic}-{partition}"
+    slots = partition.__slots__
+    index = next(getattr(partition, slot) for slot in _PARTITIONS if slot in slots)
+    texts = [f"{topic}-{index}"]
+    error = getattr(partition, "error_code", 0)
+    records = getattr(partition, "records", None)
+    if error:
+        texts.append(error_name(error))
+    elif not records:
+        texts += _place(partition)
+    if records:
+        summary = summarize(records)
+        if summary.first_offset > 0:
+            texts.append(f"@{summary.first_offset}")
+        texts.append(str(summary))
+    return " ".join(texts)
+
+
+def _place(partition: Message) -> list[str]:
+    """Return the offset, the watermark, the leader or the time that a partition is about."""
+    for slot, sign in _OFFSETS.items():
+        value = getattr(partition, slot, -1)
+        if value >= 0:
+            return [f"{sign}{value}"]
+    timestamp = getattr(partition, "timestamp", None)
+    if timestamp is None or "offset" in partition.__slots__:
+        return []
+    return [_TIMES.get(timestamp, f"from time {timestamp}")]
+
+
+def _short(value: object) -> str:
+    """Return a foreign text of at most `NAME_MAX` characters and their escapes."""
+    text = str(value)
+    return printable(text if len(text) <= NAME_MAX else f"{text[: NAME_MAX - 1]}…")
+
+
+def _more(count: int) -> str:
+    return f" and {count - ITEMS_MAX} more" if count > ITEMS_MAX else ""

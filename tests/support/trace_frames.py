@@ -1,0 +1,64 @@
+"""Frames for the trace: those of real clients from `tests/golden/wire`, and random ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from minibroker.kafka.protocol.header import response_header, write_request_header
+from minibroker.kafka.protocol.primitives import Writer
+from minibroker.trace.decode import Frames
+from tests.support.protocol_values import ValueMaker
+from tests.support.reference_codec import MessageSpec, encode, load_specs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from minibroker.kafka.protocol.api_keys import Api
+
+SPECS = {spec.class_name: spec for spec in load_specs()}
+
+WIRE = Path(__file__).parents[1] / "golden" / "wire"
+START_MS = 1_700_000_000_000.0
+
+
+def recorded_frames(broker: str = "3.9.1") -> list[Frames]:
+    """Return the exchanges with a release of Kafka, one each ms, on one connection a client."""
+    rows = json.loads((WIRE / f"kafka-{broker}.json").read_text())
+    clients = sorted({row["client"] for row in rows})
+    return [
+        Frames(
+            number=number,
+            connection=clients.index(row["client"]) + 1,
+            client_address=f"127.0.0.1:{50_000 + clients.index(row['client'])}",
+            broker="127.0.0.1:9092",
+            at_ms=START_MS + number,
+            duration_ms=0.5,
+            request=bytes.fromhex(row["request"]),
+            answer=None if row["answer"] is None else bytes.fromhex(row["answer"]),
+        )
+        for number, row in enumerate(rows, 1)
+    ]
+
+
+def random_frames(api: Api, seed: int) -> Iterator[Frames]:
+    """Yield an exchange of random values for each version, encoded by the slow codec."""
+    request, answer = SPECS[f"{api.name}Request"], SPECS[f"{api.name}Response"]
+    for version in range(api.min_version, api.max_version + 1):
+        writer = Writer()
+        write_request_header(writer, api.key, version, 1, "client\n\u202e")
+        yield Frames(
+            number=version + 1,
+            connection=1,
+            client_address="127.0.0.1:50000",
+            broker="127.0.0.1:9092",
+            at_ms=START_MS + version,
+            duration_ms=0.5,
+            request=writer.to_bytes() + _body(request, seed, version),
+            answer=response_header(api.key, version, 1) + _body(answer, seed, version),
+        )
+
+
+def _body(spec: MessageSpec, seed: int, version: int) -> bytes:
+    return encode(spec, ValueMaker(spec, seed).message(version), version)
