@@ -22,7 +22,7 @@ from minibroker.broker.cluster.image import MetadataImage
 from minibroker.broker.server.answers import Answer, WaitingRequest, answer_of, error_response
 from minibroker.broker.server.handling import handle, handle_call, handle_request, read_call
 from minibroker.kafka.error_codes import ErrorCode
-from minibroker.kafka.errors import KafkaError
+from minibroker.kafka.errors import KafkaError, ProtocolError
 from minibroker.kafka.protocol.answer_error import first_error
 from minibroker.kafka.protocol.api_keys import FETCH, METADATA
 from minibroker.kafka.protocol.primitives import Reader, Writer
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from minibroker.broker.server.answers import AnyAnswer
     from minibroker.broker.server.call import Call
     from minibroker.kafka.protocol.message import Message
+    from minibroker.rig.request_texts import RequestTexts
 
 
 class StaleServices:
@@ -105,7 +106,15 @@ class _Altered(Answer):
 class FaultInterceptor:
     """The interceptor of one broker under test, on the broker's loop."""
 
-    __slots__ = ("_services", "_stale", "_waiting_by_fault", "faults", "fetching", "request_log")
+    __slots__ = (
+        "_request_texts",
+        "_services",
+        "_stale",
+        "_waiting_by_fault",
+        "faults",
+        "fetching",
+        "request_log",
+    )
 
     def __init__(
         self,
@@ -123,6 +132,8 @@ class FaultInterceptor:
         self.faults = FaultSet() if faults is None else faults
         self.request_log = RequestLog() if request_log is None else request_log
         self.fetching = Fetching() if fetching is None else fetching
+        self._request_texts: RequestTexts | None = None
+        """Made when the log is watched first."""
         self._waiting_by_fault: dict[Fault, set[asyncio.Future[None]]] = {}
         """Rule → the requests that it holds now."""
         self._stale: dict[Fault, StaleServices] = {}
@@ -144,7 +155,14 @@ class FaultInterceptor:
 
     def handle(self, call: Call) -> AnyAnswer | WaitingRequest | None:
         """Handle a request with the faults that meet it. Raises ProtocolError."""
-        outcome = self._handle(call)
+        if self.request_log.is_watched:
+            call.subject = self._texts().question(call)
+            self.request_log.open[call] = None
+        try:
+            outcome = self._handle(call)
+        except ProtocolError:  # its connection ends, and `on_end` is not called
+            self.request_log.open.pop(call, None)
+            raise
         if outcome is not None:
             self.fetching.note(call, outcome)
         return outcome
@@ -156,6 +174,7 @@ class FaultInterceptor:
         fault = self.faults.first(self._facts(call, request))
         if fault is None:
             return handle_call(call)
+        call.effect = fault.effect
         if fault.broker == "stale_metadata":
             stale = self._stale[fault]
             return handle(stale.context_of(call.context), call.handler, call.frame, call.position)
@@ -176,12 +195,22 @@ class FaultInterceptor:
     def on_end(self, call: Call, answer: AnyAnswer | None) -> None:
         """Note the request with the first error of its answer."""
         says = answer.response if isinstance(answer, Answer) else answer  # a short way's own
-        self.request_log.note_call(call, first_error(says))
+        subject = ""
+        if self.request_log.is_watched:
+            subject = self._texts().exchange(call, says)
+        self.request_log.note_call(call, first_error(says), subject)
         self.fetching.note_answer(call, answer)
 
     def on_close(self, context: RequestContext) -> None:
         """Forget what the client of a closed connection read."""
         self.fetching.note_closed(context)
+
+    def _texts(self) -> RequestTexts:
+        if self._request_texts is None:
+            from minibroker.rig.request_texts import RequestTexts  # noqa: PLC0415  only who watches pays
+
+            self._request_texts = RequestTexts(self._services.cluster)
+        return self._request_texts
 
     # Facts.
 

@@ -259,6 +259,26 @@ class Fault:
                 f"delay_ms {self.delay_ms:g}: {kind}={delaying} need one, the others have none"
             )
 
+    @property
+    def effect(self) -> str:
+        """Return what it does to a request that it meets: `error NOT_CONTROLLER, delay 50 ms`."""
+        if self.broker is not None:
+            return str(self.broker).replace("_", " ")
+        parts = []
+        if self.hold:
+            parts.append("held")
+        if self.delay_ms:
+            parts.append(f"delay {self.delay_ms:g} ms")
+        if self.drop:
+            parts.append(f"dropped {self.drop} it was handled")
+        if self.error is not None:
+            parts.append(f"error {self.error.name}{', and handled' if self.applied else ''}")
+        if self.twice:
+            parts.append("answer sent twice")
+        if self.truncate_bytes is not None:
+            parts.append(f"answer cut after {self.truncate_bytes} bytes")
+        return ", ".join(parts)
+
     def __repr__(self) -> str:
         if self.login is not None:
             return f"Fault(login={self.login!r}, {self.hits} hits)"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from time import perf_counter_ns
+from time import perf_counter_ns, time_ns
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 REQUESTS_MAX: Final = 10_000
 """Most requests that are kept."""
+_SIZE_FIELD_BYTES: Final = 4
 
 
 class SeenRequest(NamedTuple):
@@ -33,6 +34,20 @@ class SeenRequest(NamedTuple):
     """Time until its answer was ready; a long poll's wait is part of it."""
     error: str | None
     """The name of the first error in the answer, None without an error."""
+    correlation_id: int = 0
+    request_bytes: int = 0
+    """Bytes of the request, without those of its length."""
+    answer_bytes: int | None = None
+    """Bytes of the answer, without those of its length; None: nothing was sent."""
+    subject: str = ""
+    """Its topics, partitions, offsets, group, transaction, and those of the answer, while somebody
+    watches the log; else nothing."""
+    fault: str | None = None
+    """The effect of the fault that met it, None without one."""
+    machine_ms: float = 0.0
+    """The machine's wall clock when it was handled, whatever the broker's shows."""
+    number: int = 0
+    """Its place among the requests that ended since the start, from 1 on."""
 
     def __str__(self) -> str:
         outcome = self.error or "ok"
@@ -43,11 +58,35 @@ class SeenRequest(NamedTuple):
 
 
 class RequestLog(deque[SeenRequest]):
-    """The last requests, oldest first. Belongs to the broker's loop."""
+    """The last requests, in the order in which they ended. Belongs to the broker's loop.
+
+    While somebody watches it (`watch`), a request is described, and one that waits for its answer
+    is in `open`.
+    """
 
     def __init__(self) -> None:
         super().__init__(maxlen=REQUESTS_MAX)
         self._waiting: set[asyncio.Event] = set()
+        self._watchers = 0
+        self.total = 0
+        """Requests that have ended since the start."""
+        self.open: dict[Call, None] = {}
+        """Requests without an answer, oldest first, while the log is watched."""
+
+    @property
+    def is_watched(self) -> bool:
+        """Return whether requests are described."""
+        return self._watchers > 0
+
+    def watch(self) -> None:
+        """Describe every request from now on, until an `unwatch` for each `watch`."""
+        self._watchers += 1
+
+    def unwatch(self) -> None:
+        """End one `watch`."""
+        self._watchers -= 1
+        if not self._watchers:
+            self.open.clear()
 
     def note(self, request: SeenRequest) -> None:
         """Add a request, and wake those who wait for it."""
@@ -55,15 +94,11 @@ class RequestLog(deque[SeenRequest]):
         for event in self._waiting:
             event.set()
 
-    def note_call(self, call: Call, error: str | None) -> None:
+    def note_call(self, call: Call, error: str | None, subject: str = "") -> None:
         """Note that a request is answered now, with this error or without one (None)."""
-        elapsed_ms = (perf_counter_ns() - call.started_ns) / 1_000_000
-        name, version, client_id = call.handler.name, call.version, call.client_id
-        self.note(
-            SeenRequest(
-                name, version, client_id, call.client_address, call.at_ms, elapsed_ms, error
-            )
-        )
+        self.open.pop(call, None)
+        self.total += 1
+        self.note(seen_request(call, error, subject, self.total))
 
     async def wait_for(
         self, is_wanted: Callable[[SeenRequest], bool], count: int, timeout_s: float
@@ -89,3 +124,25 @@ class RequestLog(deque[SeenRequest]):
             ) from None
         finally:
             self._waiting.discard(event)
+
+
+def seen_request(call: Call, error: str | None, subject: str, number: int) -> SeenRequest:
+    """Return a request as it stands in the log; its duration is that until now."""
+    size_bytes = call.answer_bytes
+    elapsed_ns = perf_counter_ns() - call.started_ns
+    return SeenRequest(
+        api=call.handler.name,
+        version=call.version,
+        client_id=call.client_id,
+        client_address=call.client_address,
+        at_ms=call.at_ms,
+        duration_ms=elapsed_ns / 1_000_000,
+        error=error,
+        correlation_id=call.correlation_id,
+        request_bytes=call.request_bytes,
+        answer_bytes=size_bytes - _SIZE_FIELD_BYTES if size_bytes else None,
+        subject=subject or call.subject,
+        fault=call.effect,
+        machine_ms=(time_ns() - elapsed_ns) / 1_000_000,
+        number=number,
+    )

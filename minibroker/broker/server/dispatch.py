@@ -385,12 +385,15 @@ class Dispatcher:
             self._charge(context, run)
         delay_ms = run.delay_ms
         parts: list[Any] = []
-        for answer in run.answers:
+        for number, answer in enumerate(run.answers):
             try:
-                parts += answer.encode(delay_ms)
+                frame = answer.encode(delay_ms)
             except Exception:
                 _fail(connection, context, f"the answer to {answer.handler.name}")
                 break
+            parts += frame
+            if run.calls is not None:
+                run.calls[number].answer_bytes = sum(map(len, frame))
         if run.calls is not None and self.interceptor is not None:
             for call, answer in zip(run.calls, run.answers, strict=True):
                 self.interceptor.on_end(call, answer)

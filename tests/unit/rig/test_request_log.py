@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka import Producer
 
+from minibroker.broker.server.decoder import LARGE_FRAME_BYTES
 from minibroker.broker.storage.files import Files
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CoordinationError, KafkaError
@@ -27,9 +28,15 @@ from minibroker.kafka.protocol.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from minibroker.kafka.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
 from minibroker.rig.fault_interceptor import FaultInterceptor
+from minibroker.rig.faults import Fault
 from minibroker.rig.request_log import REQUESTS_MAX, RequestLog
-from tests.support.in_process import InProcessBroker, RawClient
+from tests.support.in_process import InProcessBroker, RawClient, batch_of, request_frame
 from tests.support.record_requests import asking, part
 
 if TYPE_CHECKING:
@@ -154,3 +161,108 @@ async def test_a_future_that_ends_with_an_error_is_noted_with_it(
     await client.receive()
     (seen,) = [request for request in log if request.api == "Fetch"]
     assert seen.error == "UNKNOWN_SERVER_ERROR"
+
+
+# While somebody watches, requests are described.
+
+
+@pytest.fixture
+def watched(running: InProcessBroker) -> RequestLog:
+    log = log_of(running)
+    log.watch()
+    return log
+
+
+def producing(records: bytearray, acks: int = 1) -> ProduceRequest:
+    partition = PartitionProduceData(index=0, records=records)
+    topics = [TopicProduceData(name="t", partition_data=[partition])]
+    return ProduceRequest(acks=acks, timeout_ms=1000, topic_data=topics)
+
+
+async def test_requests_have_subject_sizes_and_numbers(
+    watched: RequestLog, client: RawClient
+) -> None:
+    await client.call(producing(batch_of(b"a", b"b")), 9)
+    await client.call(asking(part()), 11)
+    first, second = watched
+    assert first.subject == "acks 1, t-0 2 records 77 B → t-0 @0"
+    assert second.subject == "t-0 @0 → t-0 2 records 77 B"
+    assert (first.number, second.number) == (1, 2)
+    assert (first.correlation_id, second.correlation_id) == (1, 2)
+    assert first.answer_bytes == 48
+    assert first.request_bytes > 77
+    assert first.machine_ms <= second.machine_ms
+
+
+async def test_a_log_that_nobody_watches_has_no_subjects(
+    running: InProcessBroker, client: RawClient
+) -> None:
+    log = log_of(running)
+    log.watch()
+    log.unwatch()
+    await client.call(producing(batch_of(b"a")), 9)
+    (request,) = log
+    assert (request.subject, log.open) == ("", {})
+
+
+async def test_a_large_request_is_described_by_its_answer(
+    watched: RequestLog, client: RawClient
+) -> None:
+    await client.call(producing(batch_of(bytes(LARGE_FRAME_BYTES))), 9)
+    (request,) = watched
+    assert request.subject == "→ t-0 @0"
+
+
+async def test_a_request_that_waits_is_open_until_its_answer(
+    watched: RequestLog, running: InProcessBroker, client: RawClient
+) -> None:
+    partition = running.partitions.get("t", 0)
+    client.send(asking(part(), max_wait_ms=60_000), 11)
+    async with await running.connect() as other, asyncio.timeout(60):
+        while not partition.waiters:
+            await other.call(MetadataRequest(topics=[]), 9)
+        (call,) = watched.open
+        assert (call.handler.name, call.subject) == ("Fetch", "t-0 @0")
+        await other.call(producing(batch_of(b"a")), 9)
+    await client.receive()
+    assert not watched.open
+
+
+async def test_a_request_without_an_answer_has_no_bytes_of_one(
+    watched: RequestLog, client: RawClient
+) -> None:
+    client.writer.write(request_frame(producing(batch_of(b"a"), acks=0), 9))
+    await client.call(MetadataRequest(topics=[]), 9)
+    assert [request.answer_bytes is None for request in watched] == [True, False]
+
+
+async def test_a_malformed_request_is_not_open(watched: RequestLog, client: RawClient) -> None:
+    frame = bytes.fromhex("0003 0009 00000001 ffff 00 ffffffffff")
+    client.writer.write(len(frame).to_bytes(4, "big") + frame)
+    assert await client.is_closed_by_broker()
+    assert not watched.open
+
+
+def test_the_fault_that_met_a_request_stands_in_the_log(kafka_broker: Broker) -> None:
+    kafka_broker.create_topic("t")
+    producer = Producer({"bootstrap.servers": kafka_broker.bootstrap, "retries": 0, "log_level": 0})
+    with kafka_broker.faults.add("Produce", error="INVALID_TOPIC_EXCEPTION", delay_ms=1):
+        producer.produce("t", b"v")
+        producer.flush(60)
+    (failed,) = kafka_broker.wait_for_requests("Produce")
+    assert failed.fault == "delay 1 ms, error INVALID_TOPIC_EXCEPTION"
+
+
+@pytest.mark.parametrize(
+    ("fault", "effect"),
+    [
+        (Fault(hold=True), "held"),
+        (Fault(drop="before"), "dropped before it was handled"),
+        (Fault(error="REQUEST_TIMED_OUT"), "error REQUEST_TIMED_OUT, and handled"),
+        (Fault(twice=True), "answer sent twice"),
+        (Fault(truncate_bytes=3), "answer cut after 3 bytes"),
+        (Fault(broker="stale_metadata"), "stale metadata"),
+    ],
+)
+def test_a_fault_says_what_it_does(fault: Fault, effect: str) -> None:
+    assert fault.effect == effect
