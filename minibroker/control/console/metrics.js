@@ -1,0 +1,36 @@
+// Metrics as small plots.
+import { el, text } from "./dom.js";
+import { Plot, Series } from "./plot.js";
+import { brief, bytes, duration } from "./values.js";
+
+const SHOWS = {
+  bytes, "bytes/s": (value) => `${bytes(Math.round(value))}/s`, ms: duration,
+  "%": (value) => `${brief(value)} %`, percent: (value) => `${brief(value)} %`,
+};
+const title = (name, unit) => `${name.replaceAll("_", " ")}${unit && !(unit in SHOWS) ? `, ${unit}` : ""}`;
+
+export async function metrics(page) {
+  const search = text("search", { type: "search", placeholder: "Part of a name", "aria-label": "Search metrics" });
+  page.head("Metrics", { tools: [search, page.pauseButton()] });
+  const place = el("div", { class: "plots" });
+  const note = el("p", { class: "quiet" }, "Sampled each second while a page is open. ", "Prometheus reads ", el("code", {}, "/metrics"), ".");
+  page.add(note, place);
+  page.equal({ path: "/metrics/series" });
+  let drawn = [];
+  const filter = () => { for (const { name, plot } of drawn) plot.node.hidden = !name.includes(search.value); };
+  search.addEventListener("input", filter);
+  page.follow("/live/metrics", {}, (event, value) => {
+    if (event === "series") {
+      drawn = value.names.map((name) => {
+        const unit = value.units[name] ?? "";
+        return { name, series: new Series(), plot: new Plot(title(name, unit), { show: SHOWS[unit] ?? brief }) };
+      });
+      place.replaceChildren(...drawn.map(({ plot }) => plot.node));
+      filter();
+      for (const row of value.rows) add(row);
+    } else if (event === "row") add(value);
+    else return;
+    for (const { plot, series } of drawn) if (!plot.node.hidden) plot.draw(series.points);
+  });
+  const add = ([at, ...numbers]) => numbers.forEach((number, index) => drawn[index]?.series.add(at, number));
+}

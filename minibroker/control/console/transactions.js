@@ -1,0 +1,49 @@
+// Transactions: those of the coordinators, and those that hang in a partition.
+import { brokerColumn, get, mayChange } from "./api.js";
+import { LiveTable, badge, button, el, link, section } from "./dom.js";
+import { count, duration, moment } from "./values.js";
+
+const GOOD = ["CompleteCommit", "Empty"];
+const OPEN = ["Ongoing", "PrepareCommit", "PrepareAbort"];
+
+export async function transactions(page) {
+  page.head("Transactions", { tools: [page.pauseButton()] });
+  const abort = async (body, name) => {
+    if (await page.ask(`Abort ${name}?`, "Abort", { method: "POST", path: "/transactions/abort", body }, `${name} is aborted.`)) await look();
+  };
+  const known = new LiveTable("Transactions", [
+    { label: "Transactional id", head: true, kind: "wide", text: (row) => row.transactional_id },
+    { label: "State", text: (row) => row.state, node: (row) => badge(row.state, OPEN.includes(row.state) ? "warn" : GOOD.includes(row.state) ? "good" : "") },
+    { label: "Open for", kind: "num", text: (row) => duration(row.age_ms) },
+    { label: "Time-out", kind: "num", text: (row) => duration(row.timeout_ms) },
+    { label: "Producer id", kind: "num", text: (row) => `${row.producer_id} epoch ${row.producer_epoch}` },
+    { label: "Partitions", kind: "wide", text: (row) => row.partitions.map((one) => `${one.topic} ${one.partition}`).join(", ") || "none" },
+    ...brokerColumn(),
+    ...(mayChange() ? [{
+      label: "", kind: "act", text: (row) => row.state,
+      node: (row) => row.state === "Ongoing" && button("Abort …", () => abort({ transactional_id: row.transactional_id }, `The transaction of ${row.transactional_id}`), "small danger"),
+    }] : []),
+  ], { key: (row) => row.transactional_id, empty: "No transactional producer yet.", rowClass: (row) => (row.age_ms > row.timeout_ms ? "late" : "") });
+  const hanging = new LiveTable("Hanging transactions", [
+    { label: "Topic", head: true, kind: "wide", text: (row) => row.topic, node: (row) => link(row.topic, "topics", row.topic) },
+    { label: "Partition", kind: "num", text: (row) => row.partition },
+    { label: "From offset", kind: "num", text: (row) => count(row.start_offset) },
+    { label: "Open for", kind: "num", text: (row) => duration(row.age_ms) },
+    { label: "Last record", kind: "short", text: (row) => moment(row.last_timestamp) },
+    { label: "Producer id", kind: "num", text: (row) => `${row.producer_id} epoch ${row.producer_epoch}` },
+    ...(mayChange() ? [{
+      label: "", kind: "act", text: () => "abort",
+      node: (row) => button("Abort …", () => abort({ topic: row.topic, partition: row.partition, producer_id: row.producer_id, start_offset: row.start_offset }, `The transaction in ${row.topic} ${row.partition}`), "small danger"),
+    }] : []),
+  ], { key: (row) => `${row.topic}-${row.partition}-${row.producer_id}`, empty: "None hangs." });
+  const note = el("p", { class: "quiet", role: "status" });
+  page.add(known.node, note, section("Hanging", el("p", { class: "quiet" }, "Open in a partition, and no coordinator knows of it: readers of committed records wait at it."), hanging.node));
+  page.equal({ path: "/transactions" });
+  const look = async () => {
+    const answer = await get("/transactions", {}, { signal: page.signal });
+    known.update(answer.transactions);
+    hanging.update(answer.hanging);
+    note.textContent = answer.cut ? "There are more." : "";
+  };
+  page.poll(look);
+}
