@@ -156,14 +156,17 @@ def fault_of(rule: msgspec.Struct) -> Fault:
         raise HttpError(HTTPStatus.BAD_REQUEST, str(error)) from None
 
 
-def fault_view(number: int, fault: Fault) -> msgspec.Struct:
-    """Return a fault as JSON has it: its id, its hits, and the fields that say something."""
+def fault_view(number: int, fault: Fault, broker_id: int | None = None) -> msgspec.Struct:
+    """Return a fault as JSON has it: its id, its hits, and the fields that say something.
+
+    `broker_id`: of the broker that it happens to, None for a proxy.
+    """
     fields = {}
     for name in FaultRule.__struct_fields__:
         value = getattr(fault, name, None)
         if value is not None and value is not False:
             fields[name] = value.name if name == "error" else value
-    view: msgspec.Struct = FaultView(id=number, hits=fault.hits, **fields)
+    view: msgspec.Struct = FaultView(id=number, hits=fault.hits, broker_id=broker_id, **fields)
     return view
 
 

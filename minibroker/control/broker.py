@@ -83,6 +83,7 @@ class ControlledBroker:
             self._options.token,
             self._options.read_token,
             is_secured=lambda: self._settings().is_secured,
+            page_only_reads=self._options.page_only_reads,
         )
         self._server = HttpServer(
             ControlApi(self._node, access, self._nodes).begin, self._context_source()

@@ -103,6 +103,8 @@ def _operation(
     for status, text in sorted(answers.items()):
         is_failure = status != row.status
         schema = schemas[repr(Error)] if is_failure else {"type": "string"}
+        if row.media_type == BYTES and not is_failure:
+            schema = {"type": "string", "format": "binary"}
         if row.answer is not None and (not is_failure or row.is_open):
             schema = schemas[repr(row.answer)]
         media_type = JSON if is_failure else row.media_type

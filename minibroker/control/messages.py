@@ -8,10 +8,10 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 JSON: Final = "application/json"
-
+EVENT_STREAM: Final = "text/event-stream"
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import AsyncGenerator, Awaitable, Callable
 
 
 async def _never() -> None:
@@ -36,7 +36,7 @@ class Work(NamedTuple):
     """The work for a request."""
 
     body_bytes_max: int
-    run: Callable[[bytearray], Awaitable[Response]]
+    run: Callable[[bytearray], Awaitable[Response | EventStream]]
     """Returns the answer to a body. Raises HttpError."""
 
 
@@ -47,6 +47,17 @@ class Response(NamedTuple):
     body: bytes | bytearray
     content_type: str = JSON
     headers: tuple[tuple[str, str], ...] = ()
+
+
+class EventStream(NamedTuple):
+    """An answer that goes on: its pieces are sent as they come, until they end, the client leaves,
+    or it takes no more.
+    """
+
+    pieces: AsyncGenerator[bytes, None]
+    on_end: Callable[[], None]
+    """Called once when nothing more is sent, also where no piece was asked for."""
+    headers: tuple[tuple[str, str], ...] = (("Cache-Control", "no-store"),)
 
 
 class HttpError(Exception):

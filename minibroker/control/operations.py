@@ -1,7 +1,7 @@
 """An operation of the control API: a method of a path, with the shapes of what goes in and out.
 
-`api.OPERATIONS` is the table of them. A request finds its row here, and `description` makes
-`openapi.json` from the rows.
+The modules of `paths` have them, `api.OPERATIONS` is the table of all. A request finds its row
+here, and `description` makes `openapi.json` from the rows.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from minibroker.control.shapes import Nothing
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from minibroker.control.messages import HttpRequest, Response
+    from minibroker.control.messages import EventStream, HttpRequest, Response
 
 BODY_BYTES_MAX: Final = 64 << 10
+NOT_RUNNING: Final = (HTTPStatus.SERVICE_UNAVAILABLE,)
+OF_WAITS: Final = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.GATEWAY_TIMEOUT)
 
 
 def list_of(shape: Any) -> Any:
@@ -49,8 +51,8 @@ class ControlOperation(NamedTuple):
     path: str
     """With a part in braces at most once: `/faults/{id}`."""
     summary: str
-    run: Callable[[Any, ControlCall], Awaitable[Response]]
-    """A method of `api.ControlApi`."""
+    run: Callable[[Any, ControlCall], Awaitable[Response | EventStream]]
+    """A function of `paths`; its first argument is the scope of the API (`scope.ControlScope`)."""
     answer: Any
     """A shape, a list of one, or None: text."""
     query: type[Any] = Nothing

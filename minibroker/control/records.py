@@ -12,26 +12,26 @@ import asyncio
 import base64
 from http import HTTPStatus
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
 from minibroker.broker.partitions.cold_reads import ROUNDS_MAX, ColdError, warm
+from minibroker.broker.partitions.partition import READ_UNCOMMITTED
 from minibroker.broker.slices import TimeSlice
-from minibroker.broker.storage.tasks import quick_switches
 from minibroker.cli.errors import UsageError
 from minibroker.cli.moments import moment_of
 from minibroker.control.bodies import line_of
 from minibroker.control.messages import HttpError
+from minibroker.control.record_views import RECORD_BYTES_AROUND, RecordForm, first_record, text_of
 from minibroker.control.shapes import (
     PositionView,
+    RecordsQuery,
     RecordsView,
-    RecordView,
     WrittenRecords,
     WrittenView,
 )
-from minibroker.kafka.error_codes import ErrorCode
-from minibroker.kafka.errors import CorruptionError, KafkaError
+from minibroker.kafka.errors import CorruptionError
 from minibroker.kafka.records.partitioner import partition_of
 from minibroker.kafka.records.record import Record
 from minibroker.rig.inspector import TopicProgress
@@ -43,46 +43,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from minibroker.broker.partitions.partition import Partition
-    from minibroker.control.shapes import RawRecords, RecordsQuery
+    from minibroker.control.shapes import PartQuery, RawRecords, TailQuery
     from minibroker.rig.node import Node
     from minibroker.rig.nodes import Nodes
-    from minibroker.rig.topic_records import ReadBatches, TopicRecord
 
 T = TypeVar("T")
 READ_BYTES: Final = 256 << 10
 """Bytes of batches that are decoded at once."""
+SCAN_BYTES_MAX: Final = 8 << 20
+"""Bytes of keys and values that one request looks at. A key that is rare is looked for in several
+requests: each begins where the last one ended.
+"""
 BATCH_BYTES: Final = 4 << 10
 """Bytes of keys and values of one batch that is written; a larger record is alone. More would hold
 the loop for more than a slice.
 """
 REPLICATED_S: Final = 10.0
 """Longest wait until replicas have records that were written."""
-_RECORD_BYTES_AROUND: Final = 32
-"""Bytes that a record counts besides its key and value."""
-_STATUSES: Final = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: HTTPStatus.NOT_FOUND,
-    ErrorCode.OFFSET_OUT_OF_RANGE: HTTPStatus.BAD_REQUEST,
-    ErrorCode.INVALID_TOPIC_EXCEPTION: HTTPStatus.BAD_REQUEST,
-    ErrorCode.INVALID_GROUP_ID: HTTPStatus.BAD_REQUEST,
-    ErrorCode.INVALID_RECORD: HTTPStatus.BAD_REQUEST,
-    ErrorCode.INVALID_TIMESTAMP: HTTPStatus.BAD_REQUEST,
-    ErrorCode.MESSAGE_TOO_LARGE: HTTPStatus.BAD_REQUEST,
-    ErrorCode.RECORD_LIST_TOO_LARGE: HTTPStatus.BAD_REQUEST,
-}
-
-
-def as_http(error: KafkaError) -> HttpError:
-    """Return an error of Kafka as an answer; those that may pass by themselves are 409."""
-    return HttpError(_STATUSES.get(error.code, HTTPStatus.CONFLICT), str(error))
-
-
-class Text(NamedTuple):
-    """Records as JSON, and the place behind them."""
-
-    records: list[str]
-    size_bytes: int
-    """The size of keys and values."""
-    next_offset: int
 
 
 class _Place:
@@ -103,6 +80,8 @@ class TopicReading:
         self._level = check_isolation(query.isolation)
         self._records: list[str] = []
         self._bytes_left = query.max_bytes
+        self._scan_left = SCAN_BYTES_MAX
+        self._form = form_of(query, nodes.all[0].clock.now_ms())
 
     async def run(self) -> tuple[list[str], list[PositionView]]:
         """Return the records as JSON, and the places behind them. Raises HttpError, KafkaError."""
@@ -119,7 +98,7 @@ class TopicReading:
                 for place in places:
                     await self._read(place)
                 left_s = until_s - monotonic()
-                if len(self._records) >= needed_count or self._bytes_left <= 0 or left_s <= 0:
+                if len(self._records) >= needed_count or self._is_full or left_s <= 0:
                     return self._records, [self._position(place) for place in places]
                 try:
                     await asyncio.wait_for(progress.event.wait(), left_s)
@@ -161,35 +140,29 @@ class TopicReading:
         if query.tail is not None:
             return max(partition.log_start_offset, end - query.tail)
         if query.since is not None:
-            ms = self._since_ms(query.since)
-            hit = await _resident(
-                lambda resident: partition.offset_for_timestamp(ms, resident_only=resident)
+            ms = moment_ms("since", query.since, self._nodes.all[0].clock.now_ms())
+            hit = await resident(
+                lambda is_resident: partition.offset_for_timestamp(ms, resident_only=is_resident)
             )
             return end if hit is None else max(hit.offset, partition.log_start_offset)
         return partition.log_start_offset
 
-    def _since_ms(self, text: str) -> int:
-        try:
-            return moment_of(text, self._nodes.all[0].clock.now_ms()).ms
-        except UsageError as error:
-            raise _wrong(f"query 'since': {error}") from None
-
     async def _read(self, place: _Place) -> None:
         """Read a partition as far as the limits reach. Raises HttpError, KafkaError."""
         partition = place.partition
-        while len(self._records) < self._query.limit and self._bytes_left > 0:
+        while len(self._records) < self._query.limit and not self._is_full:
             if place.next_offset >= partition.end_offset_for(self._level):
                 return
             offset = place.next_offset
-            batches = await _resident(
-                lambda resident, offset=offset: read_batches(  # type: ignore[misc]
-                    partition, offset, self._level, READ_BYTES, resident_only=resident
+            batches = await resident(
+                lambda is_resident, offset=offset: read_batches(  # type: ignore[misc]
+                    partition, offset, self._level, READ_BYTES, resident_only=is_resident
                 )
             )
             limit = self._query.limit - len(self._records)
             try:
                 text = await asyncio.to_thread(
-                    text_of, batches, limit, self._bytes_left, self._query.format
+                    text_of, batches, limit, self._bytes_left, self._form, self._scan_left
                 )
             except CorruptionError as error:
                 raise HttpError(HTTPStatus.CONFLICT, f"{partition}: {error}") from None
@@ -197,7 +170,12 @@ class TopicReading:
                 return
             self._records += text.records
             self._bytes_left -= text.size_bytes
+            self._scan_left -= text.scanned_bytes
             place.next_offset = text.next_offset
+
+    @property
+    def _is_full(self) -> bool:
+        return self._bytes_left <= 0 or self._scan_left <= 0
 
     def _position(self, place: _Place) -> PositionView:
         return PositionView(
@@ -205,6 +183,30 @@ class TopicReading:
             next_offset=place.next_offset,
             end_offset=place.partition.end_offset_for(self._level),
         )
+
+
+def moment_ms(name: str, text: str, now_ms: int) -> int:
+    """Return the time of a field of the query, ms since the epoch. Raises HttpError(400)."""
+    try:
+        return moment_of(text, now_ms).ms
+    except UsageError as error:
+        raise _wrong(f"query {name!r}: {error}") from None
+
+
+def form_of(query: RecordsQuery | TailQuery, now_ms: int) -> RecordForm:
+    """Return the choice and the form of the records that a query asks for. Raises HttpError."""
+    key = None if query.key is None else query.key.encode()
+    if query.key_base64 is not None:
+        if key is not None:
+            raise _wrong("key and key_base64 are given: expected one of them")
+        try:
+            key = base64.b64decode(query.key_base64, validate=True)
+        except ValueError as error:
+            raise _wrong(f"query 'key_base64': {error}") from None
+    until_ms = None
+    if isinstance(query, RecordsQuery) and query.until is not None:
+        until_ms = moment_ms("until", query.until, now_ms)
+    return RecordForm(query.format, query.value_bytes_max, key, until_ms)
 
 
 def partitions_of(nodes: Nodes, topic: str, index: int | None) -> list[Partition]:
@@ -218,10 +220,10 @@ def partitions_of(nodes: Nodes, topic: str, index: int | None) -> list[Partition
             HTTPStatus.NOT_FOUND, f"topic {topic} has {count} partitions, there is no {index}"
         )
     indexes = range(count) if index is None else (index,)
-    return [_led(nodes, topic, index)[1] for index in indexes]
+    return [led_partition(nodes, topic, index)[1] for index in indexes]
 
 
-def _led(nodes: Nodes, topic: str, index: int) -> tuple[Node, Partition]:
+def led_partition(nodes: Nodes, topic: str, index: int) -> tuple[Node, Partition]:
     """Return the leader of a partition. Raises HttpError."""
     for node in nodes.active:
         partition = node.app.partitions.find(topic, index)
@@ -236,7 +238,7 @@ def _led(nodes: Nodes, topic: str, index: int) -> tuple[Node, Partition]:
     )
 
 
-async def _resident(read: Callable[[bool], T]) -> T:
+async def resident(read: Callable[[bool], T]) -> T:
     """Return what `read` returns, once what it needs of the files is in memory."""
     for _ in range(ROUNDS_MAX):
         try:
@@ -244,73 +246,6 @@ async def _resident(read: Callable[[bool], T]) -> T:
         except ColdError as cold:
             await warm([cold])
     return read(False)
-
-
-def text_of(batches: ReadBatches, limit: int, bytes_max: int, form: str) -> Text:
-    """Return the first records of batches as JSON: at most `limit`, and so many that the last one
-    reaches `bytes_max`. It runs in a thread. Raises CorruptionError.
-    """
-    lines: list[str] = []
-    size_bytes = 0
-    with quick_switches():
-        records = batches.records()
-        while True:
-            try:
-                record = next(records)
-            except StopIteration as end:
-                return Text(lines, size_bytes, end.value)
-            lines.append(line_of(record_view(record, form)))
-            size_bytes += len(record.key or b"") + len(record.value or b"") + _RECORD_BYTES_AROUND
-            if len(lines) >= limit or size_bytes >= bytes_max:
-                return Text(lines, size_bytes, record.offset + 1)
-
-
-def record_view(record: TopicRecord, form: str) -> RecordView:
-    """Return a record as JSON has it; `form`: text, json or base64."""
-    fields: dict[str, Any] = {}
-    if record.key is None or (key := _text(record.key, form)) is not None:
-        fields["key"] = None if record.key is None else key
-    else:
-        fields["key_base64"] = base64.b64encode(record.key).decode()
-    value = None if record.value is None else _value(record.value, form)
-    if record.value is None or value is not None:
-        fields["value"] = value
-    else:
-        fields["value_base64"] = base64.b64encode(record.value).decode()
-    if record.headers:
-        fields["headers"] = [[name, _header(content)] for name, content in record.headers]
-    return RecordView(
-        topic=record.topic,
-        partition=record.partition,
-        offset=record.offset,
-        timestamp=record.timestamp,
-        **fields,
-    )
-
-
-def _text(data: bytes, form: str) -> str | None:
-    """Return bytes as text, None if they are none, or are to be base64."""
-    try:
-        return None if form == "base64" else data.decode()
-    except UnicodeDecodeError:
-        return None
-
-
-def _value(data: bytes, form: str) -> Any:
-    """Return a value as text or decoded JSON, None if it is to be base64."""
-    if form != "json":
-        return _text(data, form)
-    try:
-        return msgspec.json.decode(data)  # null is None: as base64 it differs from a tombstone
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        return None
-
-
-def _header(content: bytes | None) -> Any:
-    text = None if content is None else _text(content, "text")
-    if content is None or text is not None:
-        return text
-    return {"base64": base64.b64encode(content).decode()}
 
 
 def records_text(records: Sequence[str], positions: list[PositionView]) -> bytes:
@@ -322,6 +257,29 @@ def records_text(records: Sequence[str], positions: list[PositionView]) -> bytes
 def records_lines(records: Sequence[str]) -> bytes:
     """Return a line of JSON for each record: a seed. It runs in a thread."""
     return "".join(f"{record}\n" for record in records).encode()
+
+
+async def part_of(nodes: Nodes, topic: str, query: PartQuery) -> bytes:
+    """Return the bytes of a record's key or value. Raises HttpError, KafkaError."""
+    (partition,) = partitions_of(nodes, topic, query.partition)
+    place = f"{partition} at offset {query.offset}"
+    if not partition.log_start_offset <= query.offset < partition.log_end_offset:
+        raise HttpError(HTTPStatus.NOT_FOUND, f"there is no record in {place}")
+    batches = await resident(
+        lambda is_resident: read_batches(
+            partition, query.offset, READ_UNCOMMITTED, 1, resident_only=is_resident
+        )
+    )
+    try:
+        record = await asyncio.to_thread(first_record, batches)
+    except CorruptionError as error:
+        raise HttpError(HTTPStatus.CONFLICT, f"{partition}: {error}") from None
+    if record is None or record.offset != query.offset:
+        raise HttpError(HTTPStatus.NOT_FOUND, f"there is no record in {place}")
+    data = record.key if query.part == "key" else record.value
+    if data is None:
+        raise HttpError(HTTPStatus.NOT_FOUND, f"the record in {place} has no {query.part}")
+    return data
 
 
 # Writing.
@@ -383,7 +341,7 @@ class TopicWriting:
         return checked
 
     async def _add(self, partition: int, number: int, record: Record, turn: TimeSlice) -> None:
-        size_bytes = len(record.key or b"") + len(record.value or b"") + _RECORD_BYTES_AROUND
+        size_bytes = len(record.key or b"") + len(record.value or b"") + RECORD_BYTES_AROUND
         if self._sizes.get(partition, 0) + size_bytes > BATCH_BYTES:
             await turn.pause()  # building and checking a batch is a slice
             await self._flush(partition)
@@ -398,7 +356,7 @@ class TopicWriting:
         if batch is None:
             return
         partitions_of(self._nodes, self._topic, index)
-        node, partition = _led(self._nodes, self._topic, index)
+        node, partition = led_partition(self._nodes, self._topic, index)
         first_offset = await node.inspector.append(partition, [record for _, record in batch])
         await self._until_replicated(partition, first_offset + len(batch))
         for offset, (number, _) in enumerate(batch, first_offset):

@@ -3,6 +3,8 @@
     socket ─► Guard ─► TlsLayer, if any ─► uvicorn's H11Protocol ─► HttpServer ─► api
               count, times                  bytes ◄─► a request      size, time
 
+An answer is sent whole, or it is an `EventStream`, which goes on until its client leaves.
+
 uvicorn parses requests, writes answers and keeps connections open. Here stands what it leaves to a
 proxy in front of it: the number of connections, slow clients, the size of a body.
 
@@ -22,6 +24,7 @@ import logging
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl
@@ -31,7 +34,13 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from minibroker.control.messages import HttpError, HttpRequest, Response
+from minibroker.control.messages import (
+    EVENT_STREAM,
+    EventStream,
+    HttpError,
+    HttpRequest,
+    Response,
+)
 
 if TYPE_CHECKING:
     import ssl
@@ -213,17 +222,50 @@ class HttpServer:
         guard.begin_answer()
         try:
             response = await self._response(guard, scope, receive)
-            if response is not None:
+            if isinstance(response, EventStream):
+                await self._stream(guard, response, scope, receive, send)
+            elif response is not None:
                 await _send(response, send)
         except TimeoutError:
             guard.abort()  # the client does not take the answer
         except asyncio.CancelledError:
             if not self._is_closing:
                 raise
+        except Exception:  # a bug of minibroker behind the head of an answer
+            logger.exception("the control API failed within an answer")
+            guard.abort()
         finally:
             guard.end_answer()
 
-    async def _response(self, guard: Guard, scope: Any, receive: Any) -> Response | None:
+    async def _stream(
+        self, guard: Guard, stream: EventStream, scope: Any, receive: Any, send: Any
+    ) -> None:
+        """Send a stream until it ends or its client leaves. Such a client is not silent: it makes
+        no way for others. Raises TimeoutError where it does not take a piece.
+        """
+        self._silent.pop(guard, None)
+        tasks: list[asyncio.Future[Any]] = []
+        try:
+            if scope["method"] != "HEAD":
+                sending = asyncio.ensure_future(_send_pieces(stream, send))
+                tasks = [sending, asyncio.ensure_future(_until_gone(receive))]
+                await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                if sending.done():
+                    sending.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await stream.pieces.aclose()
+            stream.on_end()
+        if scope["method"] == "HEAD":
+            await send(_start(HTTPStatus.OK, _stream_headers(stream)))
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        self.wait_for_client(guard)
+
+    async def _response(
+        self, guard: Guard, scope: Any, receive: Any
+    ) -> Response | EventStream | None:
         """Return the answer, None if the client left."""
         try:
             if not guard.is_admitted:
@@ -311,7 +353,9 @@ class Guard(asyncio.Protocol):
         return self._transport is None or self._transport.is_closing()
 
     def abort(self) -> None:
-        """End the connection at once."""
+        """End the connection at once, and an answer with it."""
+        if self._http.cycle is not None:
+            self._http.cycle.disconnected = True  # otherwise uvicorn misses the rest of it
         if self._transport is not None:
             self._transport.abort()
 
@@ -396,11 +440,13 @@ async def _read_body(scope: Any, receive: Any, bytes_max: int) -> bytearray | No
         raise HttpError(HTTPStatus.REQUEST_TIMEOUT, _TOO_SLOW, close) from None
 
 
-def _request_of(scope: Any, receive: Any) -> HttpRequest:
-    async def until_gone() -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
+async def _until_gone(receive: Any) -> None:
+    """Return when the client has left."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
+
+def _request_of(scope: Any, receive: Any) -> HttpRequest:
     method = scope["method"]
     query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
     return HttpRequest(
@@ -408,27 +454,55 @@ def _request_of(scope: Any, receive: Any) -> HttpRequest:
         scope["raw_path"].decode("ascii"),
         dict(query),
         {name.decode("ascii"): value.decode("latin-1") for name, value in scope["headers"]},
-        until_gone,
+        partial(_until_gone, receive),
     )
 
 
 def _headers(response: Response) -> list[tuple[bytes, bytes]]:
-    lines = (
+    if response.status == HTTPStatus.NOT_MODIFIED:
+        return _as_bytes(*response.headers)
+    return _as_bytes(
         ("Content-Type", response.content_type),
         ("Content-Length", str(len(response.body))),
         *response.headers,
     )
+
+
+def _stream_headers(stream: EventStream) -> list[tuple[bytes, bytes]]:
+    """Return the head of a stream: it has no length, so HTTP/1.1 sends it in chunks."""
+    return _as_bytes(("Content-Type", EVENT_STREAM), *stream.headers)
+
+
+def _as_bytes(*lines: tuple[str, str]) -> list[tuple[bytes, bytes]]:
     return [(name.lower().encode(), value.encode("latin-1")) for name, value in lines]
+
+
+def _start(status: int, headers: list[tuple[bytes, bytes]]) -> dict[str, Any]:
+    return {"type": "http.response.start", "status": status, "headers": headers}
 
 
 async def _send(response: Response, send: Any) -> None:
     """Send an answer in pieces. Raises TimeoutError where the client does not take a piece."""
-    start = {"type": "http.response.start", "status": response.status}
-    await send({**start, "headers": _headers(response)})
+    await send(_start(response.status, _headers(response)))
     for begin in range(0, len(response.body), PIECE_BYTES):
-        piece = bytes(response.body[begin : begin + PIECE_BYTES])
-        async with asyncio.timeout(REQUEST_TIMEOUT_S):
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await _send_piece(bytes(response.body[begin : begin + PIECE_BYTES]), send)
         await asyncio.sleep(0)
+    await _send_end(send)
+
+
+async def _send_pieces(stream: EventStream, send: Any) -> None:
+    """Send a stream to its end. Raises TimeoutError where the client does not take a piece."""
+    await send(_start(HTTPStatus.OK, _stream_headers(stream)))
+    async for piece in stream.pieces:
+        await _send_piece(piece, send)
+    await _send_end(send)
+
+
+async def _send_piece(piece: bytes, send: Any) -> None:
+    async with asyncio.timeout(REQUEST_TIMEOUT_S):
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
+
+
+async def _send_end(send: Any) -> None:
     async with asyncio.timeout(REQUEST_TIMEOUT_S):  # the last piece is taken before this one
         await send({"type": "http.response.body", "body": b"", "more_body": False})

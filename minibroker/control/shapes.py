@@ -24,6 +24,9 @@ CENTURY_DAYS: Final = 36_500
 """The most that a clock moves at once: timestamps stay far below their largest value."""
 
 
+BrokerId = Annotated[int, Meta(description="The id of the broker that it is of.")]
+
+
 class QueryShape(Struct, forbid_unknown_fields=True, kw_only=True):
     """The fields of a query, or of a body; a field that is null counts as missing."""
 
@@ -34,6 +37,14 @@ class AnswerShape(Struct, kw_only=True):
 
 class Nothing(QueryShape):
     """No field."""
+
+
+class TargetQuery(QueryShape):
+    """A choice of a broker of this process."""
+
+    broker_id: (
+        Annotated[Count, Meta(description="Missing: the one that serves this API.")] | None
+    ) = None
 
 
 class Error(AnswerShape):
@@ -60,6 +71,29 @@ class PathView(AnswerShape):
     summary: str
 
 
+class MemberBroker(AnswerShape):
+    """A broker of this process."""
+
+    id: int
+    address: Annotated[str, Meta(description="Null while it is killed.")] | None
+    state: Annotated[str, Meta(description="`running`, `paused` or `killed`.")]
+    is_controller: bool
+
+
+class ConsoleView(AnswerShape):
+    """The console of a broker, or of a proxy."""
+
+    kind: Annotated[str, Meta(description="`broker` or `proxy`.")]
+    version: str
+    cluster_id: str | None
+    broker: Annotated[int, Meta(description="The id of the broker that serves this.")] | None
+    views: list[str]
+    may_write: Annotated[bool, Meta(description="False: the caller may only read.")]
+    why_not: Annotated[str, Meta(description="A sentence; null: it may.")] | None
+    may_read_records: bool
+    brokers: list[MemberBroker]
+
+
 class Live(AnswerShape):
     """The process answers."""
 
@@ -74,10 +108,12 @@ class Ready(AnswerShape):
 
 
 class PartitionView(AnswerShape):
-    """A partition; offsets are -1 where another broker leads it."""
+    """A partition; offsets are -1 where a broker of another process leads it."""
 
     partition: int
     leader: Annotated[int, Meta(description="The id of the leader, -1 where there is none.")]
+    replicas: list[int]
+    in_sync: list[int]
     log_start_offset: int
     high_watermark: int
     size_bytes: int
@@ -100,29 +136,70 @@ class CommittedView(AnswerShape):
 
 
 class GroupView(AnswerShape):
-    """A consumer group of this coordinator, with its committed offsets."""
+    """A group that a broker of this process coordinates, with its committed offsets."""
 
     group: str
+    kind: Annotated[str, Meta(description="`classic` or `consumer`.")]
+    broker_id: BrokerId
     state: Annotated[str, Meta(description="Kafka's name of the state: `Stable`, `Empty`, …")]
     members: Annotated[int, Meta(description="The number of members.")]
+    lag: Annotated[
+        int | None,
+        Meta(
+            description="Records between the committed offsets and the ends of their partitions;"
+            " null where a broker of another process leads one of these."
+        ),
+    ]
     committed: list[CommittedView]
 
 
-class RequestsQuery(QueryShape):
+class RequestChoice(QueryShape):
+    """A choice of requests."""
+
+    api: Annotated[str, Meta(description="Kafka's name of the request.")] | None = None
+    client_id: str | None = None
+    client_address: (
+        Annotated[str, Meta(description="HOST:PORT, so those of one connection.")] | None
+    ) = None
+    failed: Annotated[bool, Meta(description="Only those with an error in the answer.")] = False
+    slow_ms: Annotated[float, Meta(ge=0, description="Only those that took as long.")] | None = None
+    broker_id: (
+        Annotated[Count, Meta(description="Of this broker; missing: see `all_brokers`.")] | None
+    ) = None
+
+
+class RequestsQuery(RequestChoice, kw_only=True):
     """A choice of the last requests."""
 
     limit: Annotated[Count, Meta(description="The most that are shown.")] = 100
-    api: Annotated[str, Meta(description="Kafka's name of the request.")] | None = None
-    client_id: str | None = None
+    all_brokers: Annotated[
+        bool, Meta(description="Of all brokers of this process, not only of this one.")
+    ] = False
+
+
+class FeedQuery(RequestChoice, kw_only=True):
+    """A choice of the requests that come from now on, of all brokers of this process."""
+
+    last: Annotated[int, Meta(ge=0, le=500, description="So many earlier ones come first.")] = 100
+    rate: Annotated[
+        int, Meta(ge=1, le=500, description="The most requests a second; the rest is counted.")
+    ] = 200
 
 
 RequestView: Any = defstruct(
     "RequestView",
-    list(get_type_hints(SeenRequest).items()),
+    [("broker_id", BrokerId | None), *get_type_hints(SeenRequest).items()],
     bases=(AnswerShape,),
     namespace={"__doc__": "A request that was handled."},
     kw_only=True,
 )
+
+
+class FeedEvent(AnswerShape):
+    """The requests that came, as an event of a stream."""
+
+    skipped: Annotated[int, Meta(description="Requests that were left out since the event before.")]
+    requests: list[RequestView]
 
 
 # Faults.
@@ -170,6 +247,7 @@ FaultView: Any = defstruct(
     [
         ("id", int),
         ("hits", Annotated[int, Meta(description="The number of requests that it met.")]),
+        ("broker_id", BrokerId | None, None),
         *_FAULT_FIELDS,
     ],
     bases=(AnswerShape,),
@@ -237,7 +315,37 @@ class LeaderChoice(QueryShape):
 # Records. The fields of a record are those of a seed's record line (`seeds.items`).
 
 
-class RecordsQuery(QueryShape):
+class ChoiceQuery(QueryShape):
+    """A choice of records, and of the form in which they are shown."""
+
+    format: Annotated[
+        Literal["text", "json", "base64"],
+        Meta(
+            description="How a value is shown. text: in `value`. json: decoded, in `value`. base64:"
+            " in `value_base64`; so are, with text and json, bytes that are neither."
+        ),
+    ] = "text"
+    isolation: Annotated[
+        Literal["read_committed", "read_uncommitted"],
+        Meta(description="Whether records of open and aborted transactions are left out."),
+    ] = "read_committed"
+    key: Annotated[str, Meta(description="Only records with exactly this key.")] | None = None
+    key_base64: Annotated[str, Meta(description="The same, for any bytes.")] | None = None
+    value_bytes_max: (
+        Annotated[
+            int,
+            Meta(
+                ge=1,
+                le=INT64_MAX,
+                description="Keys, values and headers are cut behind so many bytes, and have their"
+                " sizes beside them.",
+            ),
+        ]
+        | None
+    ) = None
+
+
+class RecordsQuery(ChoiceQuery):
     """A choice of records: from a place on, at most so many."""
 
     partition: Annotated[Count, Meta(description="Missing: all of them, in order.")] | None = None
@@ -263,17 +371,10 @@ class RecordsQuery(QueryShape):
         int,
         Meta(ge=1, le=4 << 20, description="Keys and values end behind so many bytes."),
     ] = 1 << 20
-    format: Annotated[
-        Literal["text", "json", "base64"],
-        Meta(
-            description="How a value is shown. text: in `value`. json: decoded, in `value`. base64:"
-            " in `value_base64`; so are, with text and json, bytes that are neither."
-        ),
-    ] = "text"
-    isolation: Annotated[
-        Literal["read_committed", "read_uncommitted"],
-        Meta(description="Whether records of open and aborted transactions are left out."),
-    ] = "read_committed"
+    until: (
+        Annotated[str, Meta(description="Only records before this time, given as for `since`.")]
+        | None
+    ) = None
     wait_ms: Annotated[
         int, Meta(ge=0, le=30_000, description="The longest wait for `at_least` records.")
     ] = 0
@@ -300,6 +401,17 @@ class RecordView(AnswerShape):
         ]
         | UnsetType
     ) = UNSET
+    key_size: (
+        Annotated[int, Meta(description="Bytes; null: no key. With `value_bytes_max`.")]
+        | UnsetType
+        | None
+    ) = UNSET
+    value_size: (
+        Annotated[int, Meta(description="Bytes; null: a tombstone. With `value_bytes_max`.")]
+        | UnsetType
+        | None
+    ) = UNSET
+    cut: Annotated[bool, Meta(description="True where a part was cut.")] | UnsetType = UNSET
 
 
 class PositionView(AnswerShape):
@@ -315,6 +427,36 @@ class RecordsView(AnswerShape):
 
     records: list[RecordView]
     positions: list[PositionView]
+
+
+class TailQuery(ChoiceQuery, kw_only=True):
+    """A choice of the records that come from now on."""
+
+    topic: str
+    partition: Annotated[Count, Meta(description="Missing: all of them.")] | None = None
+    tail: Annotated[
+        int, Meta(ge=0, le=1000, description="The last records of each partition come first.")
+    ] = 10
+    rate: Annotated[
+        int, Meta(ge=1, le=1000, description="The most records a second; the rest is counted.")
+    ] = 50
+
+
+class TailEvent(AnswerShape):
+    """The records that came, as an event of a stream."""
+
+    skipped: Annotated[
+        int, Meta(description="Offsets that were left out since the event before: too many came.")
+    ]
+    records: list[RecordView]
+
+
+class PartQuery(QueryShape):
+    """A part of one record."""
+
+    partition: Count
+    offset: Count
+    part: Literal["value", "key"] = "value"
 
 
 class NewRecord(QueryShape):

@@ -5,11 +5,12 @@ Lists of partitions and commits may be long; `slices` lets the broker serve betw
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.cluster.internal_topics import OFFSETS_TOPIC
+from minibroker.broker.groups.group import CLASSIC
 from minibroker.control.bodies import line_of, opening_of
+from minibroker.control.request_feed import last_of
 from minibroker.control.shapes import (
     BrokerView,
     ClusterView,
@@ -19,39 +20,49 @@ from minibroker.control.shapes import (
     NotInSync,
     PartitionView,
     PlaceView,
-    RequestView,
     TopicView,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from minibroker.broker.app import Broker
     from minibroker.broker.cluster.image import TopicImage
     from minibroker.broker.groups.shard import GroupShard
+    from minibroker.broker.partitions.partition import Partition
     from minibroker.control.shapes import RequestsQuery
     from minibroker.rig.group_views import GroupMember
-    from minibroker.rig.node import Node
+    from minibroker.rig.request_log import RequestLog
 
+UNKNOWN_LAG: Final = -(1 << 80)
+"""Less than any sum of lags makes up for."""
 _NO_PARTITION: Final = {"log_start_offset": -1, "high_watermark": -1, "size_bytes": 0}
 
 
-def topics_of(broker: Broker) -> Iterator[str]:
-    """Yield every topic with its partitions, by name; offsets are -1 if another broker leads."""
-    topics = broker.cluster.image.topics
+def topics_of(brokers: Sequence[Broker]) -> Iterator[str]:
+    """Yield every topic with its partitions, by name, as the first of these brokers knows them.
+    Offsets are -1 where none of them leads the partition.
+    """
+    topics = brokers[0].cluster.image.topics
     images = (topics.get(name) for name in sorted(topics))
-    yield from _array(_topic(broker, topic) for topic in images if topic is not None)
+    yield from _array(_topic(brokers, topic) for topic in images if topic is not None)
     yield "\n"
 
 
-def _topic(broker: Broker, topic: TopicImage) -> Iterator[str]:
+def topic_of(brokers: Sequence[Broker], topic: TopicImage) -> Iterator[str]:
+    """Yield a topic as `topics_of` does."""
+    yield from _topic(brokers, topic)
+    yield "\n"
+
+
+def _topic(brokers: Sequence[Broker], topic: TopicImage) -> Iterator[str]:
     yield opening_of(TopicView(name=topic.name, internal=topic.is_internal, partitions=[]))
-    yield from _items([_partition(broker, topic, index)] for index in range(len(topic.partitions)))
+    yield from _items([_partition(brokers, topic, index)] for index in range(len(topic.partitions)))
     yield "]}"
 
 
-def _partition(broker: Broker, topic: TopicImage, index: int) -> str:
-    partition = broker.partitions.find(topic.name, index)
+def _partition(brokers: Sequence[Broker], topic: TopicImage, index: int) -> str:
+    partition = led_partition(brokers, topic.name, index)
     offsets: dict[str, int] = _NO_PARTITION
     if partition is not None:
         offsets = {
@@ -59,8 +70,25 @@ def _partition(broker: Broker, topic: TopicImage, index: int) -> str:
             "high_watermark": partition.high_watermark,
             "size_bytes": partition.log.size_bytes,
         }
-    leader = topic.partitions[index].leader
-    return line_of(PartitionView(partition=index, leader=leader, **offsets))
+    state = topic.partitions[index]
+    return line_of(
+        PartitionView(
+            partition=index,
+            leader=state.leader,
+            replicas=list(state.replicas),
+            in_sync=list(state.isr),
+            **offsets,
+        )
+    )
+
+
+def led_partition(brokers: Sequence[Broker], topic: str, index: int) -> Partition | None:
+    """Return a partition at its leader, None where none of these brokers leads it."""
+    for broker in brokers:
+        partition = broker.partitions.find(topic, index)
+        if partition is not None:
+            return partition
+    return None
 
 
 def cluster_of(broker: Broker) -> ClusterView:
@@ -85,29 +113,64 @@ def cluster_of(broker: Broker) -> ClusterView:
     )
 
 
-def groups_of(broker: Broker) -> Iterator[str]:
-    """Yield every group of this coordinator with its committed offsets, by name."""
-    is_used = OFFSETS_TOPIC in broker.cluster.image.topics
-    shards = {
-        group_id: shard
-        for shard in (broker.services.groups.active_shards() if is_used else ())
+def shards_of(brokers: Sequence[Broker]) -> dict[str, tuple[Broker, GroupShard]]:
+    """Return the id of each group that one of these brokers coordinates → broker and shard."""
+    return {
+        group_id: (broker, shard)
+        for broker in brokers
+        if OFFSETS_TOPIC in broker.cluster.image.topics
+        for shard in broker.services.groups.active_shards()
         for group_id in (*shard.groups, *shard.offsets.group_ids())
     }
-    yield from _array(_group(shards[group_id], group_id) for group_id in sorted(shards))
+
+
+def groups_of(brokers: Sequence[Broker]) -> Iterator[str]:
+    """Yield every group that one of these brokers coordinates, with its committed offsets, by
+    name.
+    """
+    shards = shards_of(brokers)
+    yield from _array(_group(brokers, group_id, *shards[group_id]) for group_id in sorted(shards))
     yield "\n"
 
 
-def _group(shard: GroupShard, group_id: str) -> Iterator[str]:
+def _group(
+    brokers: Sequence[Broker], group_id: str, broker: Broker, shard: GroupShard
+) -> Iterator[str]:
     group = shard.groups.get(group_id)
-    state = group.state_name if group is not None else "Empty"
-    members = group.member_count if group is not None else 0
-    yield opening_of(GroupView(group=group_id, state=state, members=members, committed=[]))
+    lag = 0
+    for part in lag_parts(brokers, shard, group_id):
+        lag += part
+        yield ""
+    yield opening_of(
+        GroupView(
+            group=group_id,
+            kind=group.type_name if group is not None else CLASSIC,
+            broker_id=broker.config.broker_id,
+            state=group.state_name if group is not None else "Empty",
+            members=group.member_count if group is not None else 0,
+            lag=lag if lag >= 0 else None,
+            committed=[],
+        )
+    )
     yield from _items(
         [line_of(CommittedView(topic=topic, partition=partition, offset=committed.offset))]
         for topic, partitions in sorted(shard.offsets.of_group(group_id).items())
         for partition, committed in sorted(partitions.items())
     )
     yield "]}"
+
+
+def lag_parts(brokers: Sequence[Broker], shard: GroupShard, group_id: str) -> Iterator[int]:
+    """Yield the lag of each partition that the group has an offset of. Where none of these brokers
+    leads it, `UNKNOWN_LAG`: then the sum is negative.
+    """
+    for topic, partitions in list(shard.offsets.of_group(group_id).items()):
+        for index, committed in list(partitions.items()):
+            partition = led_partition(brokers, topic, index)
+            if partition is None:
+                yield UNKNOWN_LAG
+            else:
+                yield max(0, partition.high_watermark - committed.offset)
 
 
 def _array(items: Iterable[Iterable[str]]) -> Iterator[str]:
@@ -124,15 +187,10 @@ def _items(items: Iterable[Iterable[str]]) -> Iterator[str]:
         yield from item
 
 
-def requests_of(node: Node, query: RequestsQuery) -> Iterator[str]:
-    """Yield the last requests, oldest first, as a JSON object per line."""
-    fitting = (
-        request
-        for request in reversed(node.request_log)
-        if query.api in (None, request.api) and query.client_id in (None, request.client_id)
-    )
-    last = list(islice(fitting, query.limit))[::-1]
-    return (line_of(RequestView(**request._asdict())) + "\n" for request in last)
+def requests_of(logs: Mapping[int | None, RequestLog], query: RequestsQuery) -> Iterator[str]:
+    """Yield the last requests of some brokers, oldest first, as a JSON object per line."""
+    for view in last_of(logs, query, query.limit):
+        yield "" if view is None else line_of(view) + "\n"
 
 
 def member_of(member: GroupMember) -> MemberView:

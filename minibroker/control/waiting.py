@@ -49,3 +49,12 @@ class WaitingRequests:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def result(self, request: HttpRequest, wait: Coroutine[Any, Any, T]) -> T:
+        """Do `run` for a wait of a test. Raises HttpError, also for one that took too long."""
+        try:
+            return await self.run(request, wait)
+        except TimeoutError as error:
+            raise HttpError(HTTPStatus.GATEWAY_TIMEOUT, str(error)) from None
+        except ValueError as error:
+            raise HttpError(HTTPStatus.BAD_REQUEST, str(error)) from None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from itertools import islice
 from time import perf_counter_ns, time_ns
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -69,7 +70,7 @@ class RequestLog(deque[SeenRequest]):
         self._waiting: set[asyncio.Event] = set()
         self._watchers = 0
         self.total = 0
-        """Requests that have ended since the start."""
+        """Requests that have ended since the start; a `clear` does not change it."""
         self.open: dict[Call, None] = {}
         """Requests without an answer, oldest first, while the log is watched."""
 
@@ -91,14 +92,30 @@ class RequestLog(deque[SeenRequest]):
     def note(self, request: SeenRequest) -> None:
         """Add a request, and wake those who wait for it."""
         self.append(request)
+        self.total += 1
         for event in self._waiting:
             event.set()
 
     def note_call(self, call: Call, error: str | None, subject: str = "") -> None:
         """Note that a request is answered now, with this error or without one (None)."""
         self.open.pop(call, None)
-        self.total += 1
-        self.note(seen_request(call, error, subject, self.total))
+        self.note(seen_request(call, error, subject, self.total + 1))
+
+    def since(self, total: int, limit: int) -> tuple[list[SeenRequest], int]:
+        """Return the requests behind the first `total`, the last `limit` of them; and the number of
+        those that are left out.
+        """
+        new = max(0, self.total - total)
+        requests = list(islice(reversed(self), min(new, limit)))[::-1]
+        return requests, new - len(requests)
+
+    def wake(self, event: asyncio.Event) -> None:
+        """Set an event with each request, until `leave`."""
+        self._waiting.add(event)
+
+    def leave(self, event: asyncio.Event) -> None:
+        """Set the event no more."""
+        self._waiting.discard(event)
 
     async def wait_for(
         self, is_wanted: Callable[[SeenRequest], bool], count: int, timeout_s: float
@@ -108,7 +125,7 @@ class RequestLog(deque[SeenRequest]):
         Raises TimeoutError, which says how many there are.
         """
         event = asyncio.Event()
-        self._waiting.add(event)
+        self.wake(event)
         requests: list[SeenRequest] = []
         try:
             async with asyncio.timeout(timeout_s):
@@ -123,7 +140,7 @@ class RequestLog(deque[SeenRequest]):
                 f"waited {timeout_s:g} s for {count} such requests, {len(requests)} came"
             ) from None
         finally:
-            self._waiting.discard(event)
+            self.leave(event)
 
 
 def seen_request(call: Call, error: str | None, subject: str, number: int) -> SeenRequest:

@@ -37,6 +37,8 @@ class ControlOptions(NamedTuple):
     """The token that may only read (GET); None: there is none."""
     tls: str | None = None
     """A listener with TLS whose certificate is used, or a PEM file; None: plain HTTP."""
+    page_only_reads: bool = False
+    """True: no page of a browser changes anything."""
 
     @property
     def has_token(self) -> bool:

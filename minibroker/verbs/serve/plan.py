@@ -29,6 +29,7 @@ BROKERS_MAX: Final = 100
 CONTROL_TOKEN: Final = "--control-token"
 CONTROL_READ_TOKEN: Final = "--control-read-token"
 CONTROL_TLS: Final = "--control-tls"
+CONSOLE_READ_ONLY: Final = "--console-read-only"
 
 CLIENTS: Final = "Clients and topics"
 METADATA: Final = "Data and metadata"
@@ -292,6 +293,16 @@ class ServePlan(NamedTuple):
             CONTROL,
         ),
     ] = None
+    console_read_only: Annotated[
+        bool,
+        Option(
+            CONSOLE_READ_ONLY,
+            SWITCH,
+            "the console, which --control serves to a browser, changes nothing, whatever its "
+            "token; other programs do",
+            CONTROL,
+        ),
+    ] = False
     ready_file: Annotated[
         str | None,
         Option(

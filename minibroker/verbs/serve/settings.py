@@ -12,7 +12,7 @@ from minibroker.broker.config.sources import gather
 from minibroker.broker.log_lines import LogLines
 from minibroker.kafka.errors import ConfigError
 from minibroker.kafka.java_formats.properties import read_properties
-from minibroker.verbs.serve.plan import CONTROL_TLS
+from minibroker.verbs.serve.plan import CONSOLE_READ_ONLY, CONTROL_TLS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,13 +77,18 @@ def _certificates(plan: ServePlan) -> list[tuple[str, str]]:
 def _control(plan: ServePlan, environment: Mapping[str, str]) -> ControlOptions | None:
     """Return the options of the control API, None without `--control`. Raises ConfigError."""
     if plan.control is None:
-        flags = [*plan.control_tokens, *([CONTROL_TLS] if plan.control_tls else [])]
+        flags = [
+            *plan.control_tokens,
+            *([CONTROL_TLS] if plan.control_tls else []),
+            *([CONSOLE_READ_ONLY] if plan.console_read_only else []),
+        ]
         if flags:
             raise ConfigError(f"{flags[0]} needs --control HOST:PORT")
         return None
     from minibroker.broker.config.control import control_options  # noqa: PLC0415  for --control only
 
-    return control_options(plan.control, plan.control_tokens, plan.control_tls, environment)
+    options = control_options(plan.control, plan.control_tokens, plan.control_tls, environment)
+    return options._replace(page_only_reads=plan.console_read_only)
 
 
 def configure_logging(level: str) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import contextmanager
 from http.client import HTTPConnection
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ import uvloop
 from minibroker.control.access import Access
 from minibroker.control.api import ControlApi
 from minibroker.control.server import HttpServer
-from minibroker.testing import Broker
+from minibroker.testing import Broker, Cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -63,6 +64,16 @@ def serve(broker: Broker, access: Access | None = None) -> tuple[Control, HttpSe
     server = HttpServer(api.begin)
     port = broker.await_node(lambda _: server.listen("127.0.0.1", 0))
     return Control(broker, api, port), server
+
+
+@contextmanager
+def serve_of(cluster: Cluster, number: int = 0) -> Iterator[Control]:
+    """Serve the API of one broker of a cluster."""
+    api = ControlApi(cluster.node(number), None, cluster._nodes)
+    server = HttpServer(api.begin)
+    port = cluster._await(server.listen("127.0.0.1", 0))
+    yield Control(cluster.broker(number), api, port)  # type: ignore[arg-type]
+    cluster._await(server.close())
 
 
 @pytest.fixture

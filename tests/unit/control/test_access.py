@@ -93,3 +93,50 @@ def test_tokens_are_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -
     status_of(Access("full", "read"), authorization="Bearer full")
     status_of(Access("full", "read"), authorization="Bearer wrong")
     assert compared == [b"Bearer full", b"Bearer read"] * 2
+
+
+SAME = {"host": "localhost:9093", "origin": "http://localhost:9093"}
+FOREIGN = (
+    {"host": "localhost:9093", "origin": "http://localhost:9094"},
+    {"host": "localhost:9093", "origin": "null"},
+    {"host": "localhost:9093", "sec-fetch-site": "cross-site"},
+    {"host": "localhost:9093", "sec-fetch-site": "same-site"},
+    {"host": "rebound.example:9093", "sec-fetch-site": "same-origin"},
+    {"host": "rebound.example:9093", "origin": "http://rebound.example:9093"},
+)
+
+
+def test_the_own_page_is_served_without_a_token() -> None:
+    local = Access()
+    for method in ("GET", "POST", "DELETE"):
+        assert status_of(local, method, **SAME)[0] == 200
+        fetch_headers = {**SAME, "sec-fetch-site": "same-origin"}
+        assert status_of(local, method, **fetch_headers)[0] == 200
+
+
+@pytest.mark.parametrize("headers", FOREIGN)
+def test_the_page_of_another_server_neither_reads_nor_changes(headers: dict[str, str]) -> None:
+    for method in ("GET", "POST"):
+        access = Access()
+        with pytest.raises(HttpError) as refusal:
+            access.check(HttpRequest(method, "/topics", {}, headers))
+        assert refusal.value.status == 403
+        access.check(HttpRequest("GET", "/console/console.js", {}, headers))
+
+
+def test_a_typed_address_reads_and_changes_nothing() -> None:
+    typed = {"host": "localhost:9093", "sec-fetch-site": "none"}
+    assert status_of(Access(), "GET", **typed)[0] == 200
+    assert status_of(Access(), "POST", **typed)[0] == 403
+
+
+def test_a_page_that_only_reads_leaves_programs_their_rights() -> None:
+    access = Access("full", page_only_reads=True)
+    token = {"authorization": "Bearer full"}
+    assert status_of(access, "POST", **token)[0] == 200
+    assert status_of(access, "GET", **token, **SAME)[0] == 200
+    for page in (SAME, {"sec-fetch-site": "same-origin"}):
+        status, sentence = status_of(access, "POST", **token, **page)
+        assert (status, "--console-read-only" in sentence) == (403, True)
+        request = HttpRequest("GET", "/views", {}, {**token, **page})
+        assert access.why_read_only(request) == sentence

@@ -35,7 +35,9 @@ def values(control: Control, query: str = "") -> list[Any]:
 
 
 def test_a_record_has_the_fields_of_a_seed() -> None:
-    assert RecordView.__struct_fields__ == _OF_RECORD
+    fields = RecordView.__struct_fields__
+    assert fields[: len(_OF_RECORD)] == _OF_RECORD
+    assert fields[len(_OF_RECORD) :] == ("key_size", "value_size", "cut")  # of records in part
     assert set(NewRecord.__struct_fields__) == set(_OF_RECORD)
 
 
@@ -174,10 +176,10 @@ async def test_waits_are_counted_and_end_with_their_client(
     api = control.api
     with socket.create_connection(("127.0.0.1", control.port), 60) as client:
         client.sendall(target.encode())
-        await eventually(lambda: api._waiting._count == 1)
+        await eventually(lambda: api.scope.waiting._count == 1)
         status, sentence = await asyncio.to_thread(control.ask, "GET", "/groups/g/ready")
         assert (status, sentence["error"]) == (429, "1 requests wait already: try again")
-    await eventually(lambda: api._waiting._count == 0)
+    await eventually(lambda: api.scope.waiting._count == 0)
 
 
 @pytest.mark.kafka(topics=["orders"])
@@ -187,7 +189,7 @@ def test_many_records_give_way_to_others(control: Control, monkeypatch: pytest.M
 
     async def write(_: object) -> int:
         turns = Turns()
-        await records.TopicWriting(control.api._nodes, "orders").run(raw)
+        await records.TopicWriting(control.api.scope.nodes, "orders").run(raw)
         return turns.stop()
 
     assert control.broker.await_node(write) >= 50

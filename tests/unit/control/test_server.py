@@ -265,9 +265,9 @@ PARTITIONS = 31
 LISTS: dict[str, tuple[Callable[[Node], Iterable[str]], int]] = {
     # A partition is counted for the cluster, and is in four families.
     "metrics": (lambda node: families(node.app), 5 * PARTITIONS),
-    "topics": (lambda node: topics_of(node.app), PARTITIONS),
-    "groups": (lambda node: groups_of(node.app), PARTITIONS),
-    "requests": (lambda node: requests_of(node, RequestsQuery()), PARTITIONS),
+    "topics": (lambda node: topics_of([node.app]), PARTITIONS),
+    "groups": (lambda node: groups_of([node.app]), PARTITIONS),
+    "requests": (lambda node: requests_of({0: node.request_log}, RequestsQuery()), PARTITIONS),
 }
 
 

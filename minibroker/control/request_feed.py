@@ -1,0 +1,127 @@
+"""Requests as they come: a stream of what logs of requests have that is new.
+
+A broker has such a log, and so has a proxy. Nobody is told of each request: a look takes what came
+since the last one, four times a second at most, and only as many as the rate allows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from time import monotonic
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from minibroker.control.shapes import FeedEvent, RequestView
+from minibroker.control.streams import StreamPace, event_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Iterator, Mapping
+
+    from minibroker.control.shapes import FeedQuery, RequestChoice
+    from minibroker.rig.request_log import RequestLog, SeenRequest
+
+SCANNED_MAX: Final = 500
+"""Requests of one log that one look reads: some 50 µs."""
+LOOK_S_MAX: Final = 0.5
+"""A look takes at most the requests of so long a time."""
+
+
+def fits(request: SeenRequest, choice: RequestChoice) -> bool:
+    """Return whether a request is one of those that were chosen."""
+    return (
+        choice.api in (None, request.api)
+        and choice.client_id in (None, request.client_id)
+        and choice.client_address in (None, request.client_address)
+        and (not choice.failed or request.error is not None)
+        and (choice.slow_ms is None or request.duration_ms >= choice.slow_ms)
+    )
+
+
+def view_of(broker_id: int | None, request: SeenRequest) -> msgspec.Struct:
+    """Return a request as JSON has it."""
+    view: msgspec.Struct = RequestView(broker_id=broker_id, **request._asdict())
+    return view
+
+
+def last_of(
+    logs: Mapping[int | None, RequestLog], choice: RequestChoice, limit: int
+) -> Iterator[msgspec.Struct | None]:
+    """Yield the last requests of some brokers, oldest first. None is a chance to pause."""
+    last: list[tuple[int | None, SeenRequest]] = []
+    for broker_id, log in logs.items():
+        chosen: list[tuple[int | None, SeenRequest]] = []
+        for request in list(reversed(log)):
+            if len(chosen) >= limit:
+                break
+            if fits(request, choice):
+                chosen.append((broker_id, request))
+            yield None
+        last += reversed(chosen)
+    if len(logs) > 1:
+        last.sort(key=lambda entry: entry[1].at_ms)
+    for broker_id, request in last[-limit:] if limit else ():
+        yield view_of(broker_id, request)
+
+
+class RequestFeed:
+    """The requests of one stream. Owned by the loop."""
+
+    def __init__(self, logs: Mapping[int | None, RequestLog], query: FeedQuery) -> None:
+        """`logs`: broker → its log; None: that of a proxy."""
+        self._logs = logs
+        self._query = query
+        self._totals = {broker_id: log.total for broker_id, log in logs.items()}
+        """Broker → number of requests that are behind the last look."""
+
+    async def pieces(self) -> AsyncGenerator[bytes, None]:
+        """Yield the events of the stream, for ever."""
+        pace = StreamPace()
+        news = asyncio.Event()
+        for log in self._logs.values():
+            log.watch()
+            log.wake(news)
+        try:
+            first = [view async for view in _paused(self._logs, self._query)]
+            yield event_of("requests", FeedEvent(skipped=0, requests=first))
+            last_look_s = monotonic()
+            while True:
+                await pace.next_look(news)
+                news.clear()
+                passed_s = min(monotonic() - last_look_s, LOOK_S_MAX)
+                last_look_s = monotonic()
+                event = self._look(max(1, int(self._query.rate * passed_s)))
+                if (piece := pace.piece(event)) is not None:
+                    yield piece
+        finally:
+            for log in self._logs.values():
+                log.leave(news)
+                log.unwatch()
+
+    def _look(self, limit: int) -> bytes | None:
+        """Return the event of what came since the last look, None for nothing."""
+        skipped = 0
+        chosen: list[tuple[int | None, SeenRequest]] = []
+        for broker_id, log in self._logs.items():
+            requests, left_out = log.since(self._totals[broker_id], SCANNED_MAX)
+            self._totals[broker_id] = log.total
+            skipped += left_out
+            chosen += [(broker_id, request) for request in requests if fits(request, self._query)]
+        if len(self._logs) > 1:
+            chosen.sort(key=lambda entry: entry[1].at_ms)
+        skipped += max(0, len(chosen) - limit)
+        if not chosen and not skipped:
+            return None
+        views = [view_of(*entry) for entry in chosen[-limit:]]
+        return event_of("requests", FeedEvent(skipped=skipped, requests=views))
+
+
+async def _paused(
+    logs: Mapping[int | None, RequestLog], query: FeedQuery
+) -> AsyncGenerator[msgspec.Struct, None]:
+    """Yield the earlier requests; others are served between two of them."""
+    for number, view in enumerate(last_of(logs, query, query.last)):
+        if view is not None:
+            yield view
+        if number % SCANNED_MAX == SCANNED_MAX - 1:
+            await asyncio.sleep(0)

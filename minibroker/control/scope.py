@@ -1,0 +1,75 @@
+"""`ControlScope`: the parts of a process that the operations of a control API work on."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from minibroker.control.families import ProcessMetrics
+from minibroker.control.fault_rules import FaultRules
+from minibroker.control.health import reasons_not_ready
+from minibroker.control.messages import HttpError
+from minibroker.control.slices import Slices
+from minibroker.control.streams import Streams
+from minibroker.control.waiting import WaitingRequests
+
+if TYPE_CHECKING:
+    from minibroker.broker.app import Broker
+    from minibroker.control.access import Access
+    from minibroker.rig.node import Node
+    from minibroker.rig.nodes import Nodes
+    from minibroker.rig.request_log import RequestLog
+
+
+class ControlScope:
+    """The parts that operations use. Constant; the loop owns its parts."""
+
+    def __init__(self, node: Node, nodes: Nodes, access: Access) -> None:
+        self.node = node
+        """The broker that serves this API."""
+        self.nodes = nodes
+        """All brokers of the cluster in this process."""
+        self.access = access
+        self.faults = FaultRules()
+        self.process = ProcessMetrics()
+        self.slices = Slices()
+        self.streams = Streams()
+        self.waiting = WaitingRequests()
+
+    @property
+    def broker(self) -> Broker:
+        """Return the broker. Raises HttpError(503) while it does not run."""
+        self.check_running()
+        return self.node.app
+
+    def check_running(self) -> None:
+        """Raise HttpError(503) while the broker does not run."""
+        if not self.node.is_running:
+            reason = reasons_not_ready(self.node)[0]
+            raise HttpError(HTTPStatus.SERVICE_UNAVAILABLE, f"{reason}: see /faults")
+
+    def find(self, broker_id: int | None) -> Node:
+        """Return the node of a broker, None: the one behind this API. Raises HttpError(404)."""
+        if broker_id is None:
+            return self.node
+        try:
+            return self.nodes.find(broker_id)
+        except ValueError as error:
+            raise HttpError(HTTPStatus.NOT_FOUND, str(error)) from None
+
+    @property
+    def brokers(self) -> list[Broker]:
+        """Return the brokers of this process that run, this one first. Raises HttpError(503) where
+        this one does not.
+        """
+        others = [node.app for node in self.nodes.active if node is not self.node]
+        return [self.broker, *others]
+
+    def request_logs(
+        self, broker_id: int | None, *, all_brokers: bool
+    ) -> dict[int | None, RequestLog]:
+        """Return broker → its log of requests; that of this one where no id is given, or of all.
+        Raises HttpError(404).
+        """
+        nodes = self.nodes.all if all_brokers else [self.find(broker_id)]
+        return {node.broker_id: node.request_log for node in nodes}
