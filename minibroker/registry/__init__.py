@@ -1,0 +1,1 @@
+"""A schema registry beside the broker; loaded only when `serve --registry` asks for it."""
