@@ -65,6 +65,11 @@ class ControlledBroker:
         return self._node.app
 
     @property
+    def running_app(self) -> AppBroker | None:
+        """Return the broker itself, None while a fault has it killed or paused."""
+        return self._node.running_app
+
+    @property
     def control_url(self) -> str:
         """Return the URL of the API, after `start`."""
         scheme = "http" if self._options.tls is None else "https"

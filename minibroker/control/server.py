@@ -1,4 +1,5 @@
-"""The HTTP server of the control API: uvicorn on the broker's loop, and limits around it.
+"""The HTTP server of the control API and of the schema registry: uvicorn on the broker's loop, and
+limits around it.
 
     socket ─► Guard ─► TlsLayer, if any ─► uvicorn's H11Protocol ─► HttpServer ─► api
               count, times                  bytes ◄─► a request      size, time
@@ -71,14 +72,21 @@ class HttpServer:
         self,
         begin: Callable[[HttpRequest], Work],
         tls: Callable[[], ssl.SSLContext] | None = None,
+        *,
+        service: str = "the control API",
+        refusal: type[HttpError] = HttpError,
     ) -> None:
         """`begin` returns the work for a request whose body is not read yet; it may raise
-        HttpError. `tls`: returns the context of the next connection; None: without TLS.
+        HttpError. `tls`: returns the context of the next connection; None: without TLS. `service`:
+        its name in log lines. `refusal`: the kind of error that its clients understand.
         """
         self._begin = begin
+        self._service = service
+        self.refusal = refusal
+        """Constant."""
         self.tls = tls
         """Constant."""
-        self.workers = ThreadPoolExecutor(1, "control-handshakes")
+        self.workers = ThreadPoolExecutor(1, "http-handshakes")
         """Does the steps of TLS handshakes; its thread begins with the first."""
         self.config = Config(
             self._answer,
@@ -162,7 +170,7 @@ class HttpServer:
         except (BlockingIOError, ConnectionAbortedError):
             return
         except OSError as error:
-            logger.warning("the control API cannot accept a connection: %s", error)
+            logger.warning("%s cannot accept a connection: %s", self._service, error)
             loop.remove_reader(bound)
             loop.call_later(ACCEPT_RETRY_S, self._accept_again, bound)
             return
@@ -182,7 +190,7 @@ class HttpServer:
         try:
             await asyncio.get_running_loop().connect_accepted_socket(lambda: guard, client)
         except OSError as error:
-            logger.debug("a control connection ended at once: %s", error)
+            logger.debug("a connection of %s ended at once: %s", self._service, error)
             self.forget(guard)
 
     # Guards call these.
@@ -269,13 +277,13 @@ class HttpServer:
         """Return the answer, None if the client left."""
         try:
             if not guard.is_admitted:
-                raise HttpError(
+                raise self.refusal(
                     HTTPStatus.SERVICE_UNAVAILABLE,
                     "too many connections: try again",
                     (("Connection", "close"),),
                 )
             work = self._begin(_request_of(scope, receive))
-            body = await _read_body(scope, receive, work.body_bytes_max)
+            body = await self._read_body(scope, receive, work.body_bytes_max)
             if body is None:
                 return None
             self._silent.pop(guard, None)
@@ -283,12 +291,38 @@ class HttpServer:
         except HttpError as error:
             return error.response()
         except Exception:  # a bug of minibroker; the broker and this connection continue
-            logger.exception("the control API failed")
-            return HttpError(
+            logger.exception("%s failed", self._service)
+            return self.refusal(
                 HTTPStatus.INTERNAL_SERVER_ERROR, "minibroker failed: its log says how"
             ).response()
         finally:
             self.wait_for_client(guard)
+
+    async def _read_body(self, scope: Any, receive: Any, bytes_max: int) -> bytearray | None:
+        """Return the body of a request, None if the client left. Raises HttpError."""
+        too_large = self.refusal(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body is larger than {bytes_max} bytes"
+        )
+        length = next(
+            (value for name, value in scope["headers"] if name == b"content-length"), b"0"
+        )
+        if int(length) > bytes_max:
+            raise too_large
+        body = bytearray()
+        try:
+            async with asyncio.timeout(REQUEST_TIMEOUT_S):
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        return None
+                    body += message["body"]
+                    if len(body) > bytes_max:
+                        raise too_large
+                    if not message["more_body"]:
+                        return body
+        except TimeoutError:
+            close = (("Connection", "close"),)
+            raise self.refusal(HTTPStatus.REQUEST_TIMEOUT, _TOO_SLOW, close) from None
 
 
 class Guard(asyncio.Protocol):
@@ -348,6 +382,11 @@ class Guard(asyncio.Protocol):
         self._http.resume_writing()
 
     @property
+    def refusal(self) -> type[HttpError]:
+        """Return the kind of error that the client understands."""
+        return self._server.refusal
+
+    @property
     def is_ending(self) -> bool:
         """Return whether the connection is closed, or about to be."""
         return self._transport is None or self._transport.is_closing()
@@ -405,7 +444,8 @@ class _Protocol(H11Protocol):
             self.cycle.disconnected = True  # the application may be about to answer
             self.cycle.message_event.set()
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            error = HttpError(status, sentence, (("Connection", "close"),)).response()
+            refusal = self.app_state["guard"].refusal
+            error = refusal(status, sentence, (("Connection", "close"),)).response()
             head = h11.Response(status_code=status, headers=_headers(error))
             for event in (head, h11.Data(bytes(error.body)), h11.EndOfMessage()):
                 self.transport.write(self.conn.send(event) or b"")
@@ -413,31 +453,6 @@ class _Protocol(H11Protocol):
 
 
 _TOO_SLOW: Final = f"the request did not arrive within {REQUEST_TIMEOUT_S:g} s"
-
-
-async def _read_body(scope: Any, receive: Any, bytes_max: int) -> bytearray | None:
-    """Return the body of a request, None if the client left. Raises HttpError."""
-    too_large = HttpError(
-        HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body is larger than {bytes_max} bytes"
-    )
-    length = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
-    if int(length) > bytes_max:
-        raise too_large
-    body = bytearray()
-    try:
-        async with asyncio.timeout(REQUEST_TIMEOUT_S):
-            while True:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    return None
-                body += message["body"]
-                if len(body) > bytes_max:
-                    raise too_large
-                if not message["more_body"]:
-                    return body
-    except TimeoutError:
-        close = (("Connection", "close"),)
-        raise HttpError(HTTPStatus.REQUEST_TIMEOUT, _TOO_SLOW, close) from None
 
 
 async def _until_gone(receive: Any) -> None:

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 
 from minibroker.broker.config.settings import ConfigValues
 from minibroker.broker.security.listener_tls import server_context, sources_of
+from minibroker.client.tls import client_context
 from minibroker.kafka.errors import ConfigError
 from minibroker.kafka.java_formats.key_material import TrustStore
-from minibroker.kafka.java_formats.stores import load_key_store
+from minibroker.kafka.java_formats.stores import load_key_store, load_trust_store
 
 if TYPE_CHECKING:
     import ssl
@@ -32,13 +33,21 @@ logger = logging.getLogger(__name__)
 
 
 class ControlTls:
-    """The certificate of one control API. The loop owns it."""
+    """The certificate of one HTTP server. The loop owns it."""
 
-    def __init__(self, source: str, config: Callable[[], BrokerConfig]) -> None:
-        """`source`: the value of `--control-tls`. `config`: returns the broker's settings in force.
-
-        Raises ConfigError.
+    def __init__(
+        self,
+        source: str,
+        config: Callable[[], BrokerConfig],
+        *,
+        option: str = "--control-tls",
+        service: str = "the control API",
+    ) -> None:
+        """`source`: the value of `option`. `config`: returns the broker's settings in force.
+        `service`: the server's name in log lines. Raises ConfigError.
         """
+        self._service = service
+        self._option = option
         self._config = config
         listeners = {listener.name: listener for listener in config().listeners}
         self._listener = listeners.get(source.upper())
@@ -47,12 +56,12 @@ class ControlTls:
             secured = [listener.name for listener in listeners.values() if _has_tls(listener)]
             expected = " or ".join([*secured, "a PEM file with a private key and its certificates"])
             raise ConfigError(
-                f"--control-tls {source}: no listener has this name, and there is no such file; "
+                f"{option} {source}: no listener has this name, and there is no such file; "
                 f"expected {expected}"
             )
         if self._listener is not None and not _has_tls(self._listener):
             raise ConfigError(
-                f"--control-tls {source}: listener {self._listener.name} has no TLS, its protocol "
+                f"{option} {source}: listener {self._listener.name} has no TLS, its protocol "
                 f"is {self._listener.security_protocol}"
             )
         settings = self._settings()
@@ -70,10 +79,23 @@ class ControlTls:
             self._sources = sources
             try:
                 self._context = self._load(settings)
-                logger.info("the control API has a new certificate")
+                logger.info("%s has a new certificate", self._service)
             except ConfigError as error:
-                logger.error("the control API keeps its certificate: %s", error)
+                logger.error("%s keeps its certificate: %s", self._service, error)
         return self._context
+
+    def peer_context(self) -> ssl.SSLContext:
+        """Return the context of a connection to such a server of another broker. It trusts the
+        trust store of the listener, or without one the certificates that this server has, too.
+
+        Raises ConfigError.
+        """
+        settings = self._settings()
+        trusted = load_trust_store(settings)
+        keys = load_key_store(settings)
+        if trusted is None and keys is not None:
+            trusted = TrustStore(keys.certificates, keys.source)
+        return client_context(settings, None, trusted)
 
     def _settings(self) -> ConfigValues:
         if self._listener is not None:
@@ -90,7 +112,7 @@ class ControlTls:
             trusted = None if keys is None else TrustStore(keys.certificates, keys.source)
             return server_context(settings, keys, trusted, client_auth="none")
         except ConfigError as error:
-            raise ConfigError(f"--control-tls {self._file}: {error}") from None
+            raise ConfigError(f"{self._option} {self._file}: {error}") from None
 
 
 def _has_tls(listener: Listener) -> bool:

@@ -87,6 +87,11 @@ class Node:
         """Return host and port for clients."""
         return self.app.address
 
+    @property
+    def running_app(self) -> AppBroker | None:
+        """Return the broker, None while a fault has it killed or paused."""
+        return self.app if self.is_running and not self.is_paused else None
+
     async def start(self, topics: Sequence[TopicToCreate] = ()) -> None:
         """Start the broker, with more `topics` for the start and every reset. Raises
         MinibrokerError.

@@ -61,6 +61,7 @@ class Broker(InProcess, BrokerCalls):
             `"broker"` is the broker itself, and may do everything.
         version: the Kafka release that the broker passes for, from `"0.8.2"` to `"4.4"`: versions
             of requests, features and defaults are those of that release. `"2.8.2"` is `"2.8"`.
+        registry: a schema registry is beside the broker, at `registry_url`.
     """
 
     NOUN = "broker"
@@ -75,6 +76,7 @@ class Broker(InProcess, BrokerCalls):
         users: Mapping[str, str] | None = None,
         acls: Iterable[AclRule] | None = None,
         version: str | None = None,
+        registry: bool = False,
     ) -> None:
         super().__init__(
             topics=topics,
@@ -84,6 +86,7 @@ class Broker(InProcess, BrokerCalls):
             users=users,
             acls=acls,
             version=version,
+            registry=registry,
         )
         self._node: Node
         self.faults = Faults(self._on_nodes)
@@ -94,7 +97,9 @@ class Broker(InProcess, BrokerCalls):
         await self._node.start()
         if self._acls:
             await self._node.inspector.change_acls(self._acls, ())
+        await self._start_registries([self._node])
         yield
+        await self._stop_registries()
         await self._node.stop()
 
     def _all_settings(self) -> dict[str, str]:

@@ -69,6 +69,8 @@ class Cluster(InProcess, ConsumerWaits):
         users: as for `Broker`; the brokers are the first user, with `acls` the user `"broker"`.
         acls: as for `Broker`; with `security`, for brokers and clients would be one user.
         version: as for `Broker`.
+        registry: each broker has a schema registry beside it, all with the same schemas;
+            `registry_url` is that of broker 0.
     """
 
     NOUN = "cluster"
@@ -85,6 +87,7 @@ class Cluster(InProcess, ConsumerWaits):
         users: Mapping[str, str] | None = None,
         acls: Iterable[AclRule] | None = None,
         version: str | None = None,
+        registry: bool = False,
     ) -> None:
         if brokers < 1:
             raise ValueError(f"brokers={brokers}: a cluster has one broker or more")
@@ -98,6 +101,7 @@ class Cluster(InProcess, ConsumerWaits):
             users=users,
             acls=acls,
             version=version,
+            registry=registry,
         )
         self._count = brokers  # constant
         self._racks = tuple(racks)  # constant
@@ -126,7 +130,9 @@ class Cluster(InProcess, ConsumerWaits):
         await cluster.start(self._topics)
         if self._acls:
             await self._nodes.change_acls(self._acls, [])
+        await self._start_registries(self._nodes.all)
         yield
+        await self._stop_registries()
         await cluster.stop()
 
     def _in_rack(self, number: int, member: BrokerConfig) -> BrokerConfig:
@@ -413,6 +419,11 @@ class ClusterBroker(BrokerCalls):
         self._cluster = cluster
         self.broker_id = broker_id
         self.faults = cluster.faults.of(broker_id)
+
+    @property
+    def registry_url(self) -> str:
+        """Return the URL of this broker's schema registry. Raises RuntimeError without one."""
+        return self._cluster._registry_url(self.broker_id)  # noqa: SLF001  the two are one part
 
     @property
     def _running(self) -> Node:

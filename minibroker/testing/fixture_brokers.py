@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     Scope = Literal["session", "package", "module", "class", "function"]
 
 MARKER: Final = (
-    "(topics=[…], config={…}, security=…, users={…}, acls=[…], version=[…]): topics of the fixtures"
-    " `kafka` and `kafka_broker`; settings, security protocol, users and ACLs of `kafka_broker`; on"
-    " a module also those of `kafka_module`; the Kafka releases that each fixture passes for, one"
-    " after the other"
+    "(topics=[…], config={…}, security=…, users={…}, acls=[…], registry=…, version=[…]): topics of"
+    " the fixtures `kafka` and `kafka_broker`; settings, security protocol, users, ACLs and schema"
+    " registry of `kafka_broker`; on a module also those of `kafka_module`; the Kafka releases that"
+    " each fixture passes for, one after the other"
 )
+WISHES: Final = frozenset({"config", "security", "users", "acls", "registry"})
+"""Arguments of `Broker` that a Kafka of `--kafka` cannot have."""
 OPTION: Final = "minibroker_kafka"
 """The name under which pytest keeps the value of `--minibroker-kafka` and of `--kafka`."""
 VERSIONS_OPTION: Final = "minibroker_kafka_versions"
@@ -57,6 +59,7 @@ def kafka_fixture(
     security: str | None = None,
     users: Mapping[str, str] | None = None,
     acls: Iterable[AclRule] | None = None,
+    registry: bool | None = None,
 ) -> Any:
     """Return a fixture with a broker of its own, which keeps what tests write within `scope`.
 
@@ -66,7 +69,13 @@ def kafka_fixture(
     `minibroker_config` hold too. With `--kafka` a fixture that asks for topics only is the Kafka of
     that option; tests that use another one are skipped.
     """
-    arguments = {"config": config, "security": security, "users": users, "acls": acls}
+    arguments = {
+        "config": config,
+        "security": security,
+        "users": users,
+        "acls": acls,
+        "registry": registry,
+    }
     wishes = {name: value for name, value in arguments.items() if value is not None}
     own_topics = tuple(topics)
 
@@ -98,11 +107,11 @@ def wishes_of(node: pytest.Item | pytest.Collector) -> dict[str, Any]:
     if marker is None:
         return {}
     wishes: dict[str, Any] = dict(marker.kwargs)
-    unknown = sorted(set(wishes) - {"topics", "config", "security", "users", "acls", "version"})
+    unknown = sorted(set(wishes) - {*WISHES, "topics", "version"})
     if unknown or marker.args:
         raise pytest.UsageError(
-            f"@pytest.mark.{marker.name} takes topics, config, security, users, acls and version,"
-            f" not {unknown}"
+            f"@pytest.mark.{marker.name} takes topics, config, security, users, acls, registry and"
+            f" version, not {unknown}"
         )
     wishes.pop("version", None)  # `versions_of`
     return wishes

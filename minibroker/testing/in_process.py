@@ -10,6 +10,7 @@ import asyncio
 import shutil
 import tempfile
 from abc import ABC, abstractmethod
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from minibroker.broker.app import Broker as AppBroker
+    from minibroker.registry.service import RegistryService
+    from minibroker.rig.node import Node
     from minibroker.seeds.load import LoadedSeed
     from minibroker.testing.acls import AclRule
     from minibroker.testing.security import Security
@@ -53,6 +56,7 @@ class InProcess(ABC):
         users: Mapping[str, str] | None,
         acls: Iterable[AclRule] | None,
         version: str | None,
+        registry: bool,
     ) -> None:
         """Take the arguments that `Broker` and `Cluster` have in common; `Broker` explains them."""
         # Constant after construction, up to the clock.
@@ -68,9 +72,11 @@ class InProcess(ABC):
         self._protocol = security
         self._users = users
         self._acls = None if acls is None else [rule.to_acl() for rule in acls]
+        self._has_registry = registry
         self._clock = MovableClock()
         self.clock = TestClock(self._clock, self.call)
         """The time of all brokers: `broker.clock.advance(minutes=10)`."""
+        self._registries: list[RegistryService] = []  # loop, while it runs
         self._own_dir: str | None = None
         self._security: Security | None = None
         """Made at the start, with `security=…`."""
@@ -139,6 +145,41 @@ class InProcess(ABC):
     def _authorizer(self) -> dict[str, str]:
         """Return the settings of the authorizer, if there are ACLs."""
         return {} if self._acls is None else authorizer_settings(self._settings)
+
+    async def _start_registries(self, nodes: Sequence[Node]) -> None:
+        """Start a registry beside each broker, if there is to be one. Raises MinibrokerError."""
+        self._registries = []
+        if not self._has_registry:
+            return
+        from minibroker.broker.config.registry import RegistryOptions  # noqa: PLC0415  only who asks pays
+        from minibroker.registry.service import RegistryService  # noqa: PLC0415  as above
+
+        for node in nodes:
+            registry = RegistryService(
+                partial(_running, node),
+                RegistryOptions(),
+                has_peers=len(nodes) > 1,
+            )
+            await registry.start()
+            self._registries.append(registry)
+
+    async def _stop_registries(self) -> None:
+        for registry in self._registries:
+            await registry.stop()
+
+    @property
+    def registry_url(self) -> str:
+        """Return the URL of the schema registry. Raises RuntimeError without `registry=True`."""
+        return self._registry_url(0)
+
+    def _registry_url(self, number: int) -> str:
+        """Return the URL of one broker's registry. Raises RuntimeError."""
+        self._check_running()
+        if not self._has_registry:
+            raise RuntimeError(
+                f"this {self.NOUN} has no schema registry: make it with registry=True"
+            )
+        return self._registries[number].url
 
     @abstractmethod
     def _bootstrap_servers(self) -> str:
@@ -236,3 +277,7 @@ class InProcess(ABC):
             coroutine.close()
             raise
         return self._thread.submit(coroutine)
+
+
+def _running(node: Node) -> AppBroker | None:
+    return node.running_app

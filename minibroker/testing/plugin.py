@@ -9,7 +9,7 @@
 
     @pytest.mark.kafka(topics=["orders:3"], config={"message.max.bytes": 2000}, security="SSL")
         topics for `kafka`, `kafka_broker` and `kafka_cluster`; settings, the security protocol,
-        `users` and `acls` for the latter two
+        `users`, `acls` and `registry=True` for the latter two
 
     [pytest]
     minibroker_topics =            topics of every broker but `kafka_broker`, as on the command line
@@ -48,6 +48,7 @@ from minibroker.testing.fixture_brokers import (
     TWINS,
     VERSION_FIXTURE,
     VERSIONS_OPTION,
+    WISHES,
     brokers_of,
     has_short_names,
     lasting,
@@ -181,10 +182,7 @@ def _minibroker(
     request: pytest.FixtureRequest, _minibroker_version: str | None
 ) -> Iterator[Broker]:
     wishes = {} if "_minibroker_broker" in request.fixturenames else wishes_of(request.node)
-    if (
-        wishes.keys() & {"config", "security", "users", "acls"}
-        and "_minibroker_module" not in request.fixturenames
-    ):
+    if wishes.keys() & WISHES and "_minibroker_module" not in request.fixturenames:
         name = "kafka" if has_short_names(request.config) else "minibroker"
         raise pytest.UsageError(
             f"@pytest.mark.{name}(config=…, security=…) is for {name}_broker: `{name}` serves the"

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from minibroker.broker.config.control import ControlOptions
+    from minibroker.broker.config.registry import RegistryOptions
 
 
 class TopicToCreate(NamedTuple):
@@ -34,6 +35,7 @@ class ServeOptions:
         "loop",
         "ready_file",
         "ready_lines",
+        "registry",
         "seeds",
         "topics",
     )
@@ -47,6 +49,7 @@ class ServeOptions:
         loop: str = "auto",
         log_level: str = "info",
         control: ControlOptions | None = None,
+        registry: RegistryOptions | None = None,
         ready_lines: Sequence[str] = (),
         brokers: int = 1,
         seeds: Sequence[str] = (),
@@ -66,6 +69,8 @@ class ServeOptions:
         self.log_level = log_level
         self.control = control
         """The control API, None: there is none."""
+        self.registry = registry
+        """The schema registry, None: there is none."""
 
 
 def parse_topic(text: str) -> TopicToCreate:

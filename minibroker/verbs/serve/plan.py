@@ -30,12 +30,15 @@ CONTROL_TOKEN: Final = "--control-token"
 CONTROL_READ_TOKEN: Final = "--control-read-token"
 CONTROL_TLS: Final = "--control-tls"
 CONSOLE_READ_ONLY: Final = "--console-read-only"
+REGISTRY_USER: Final = "--registry-user"
+REGISTRY_TLS: Final = "--registry-tls"
 
 CLIENTS: Final = "Clients and topics"
 METADATA: Final = "Data and metadata"
 SETTINGS: Final = "Settings"
 SECURITY: Final = "Security"
 CONTROL: Final = "Control over HTTP"
+REGISTRY: Final = "Schema registry"
 PROCESS: Final = "Process"
 
 
@@ -126,9 +129,17 @@ def _brokers(value: str) -> int:
 
 
 def _control_address(value: str) -> tuple[str, int]:
+    return _http_address(value, 9093)
+
+
+def _registry_address(value: str) -> tuple[str, int]:
+    return _http_address(value, 8081)
+
+
+def _http_address(value: str, usual_port: int) -> tuple[str, int]:
     host, colon, port = value.rpartition(":")
     if not (colon and host and port.isdecimal() and int(port) <= PORT_MAX):
-        raise UsageError(f"{value}: expected HOST:PORT, for instance 127.0.0.1:9093")
+        raise UsageError(f"{value}: expected HOST:PORT, for instance 127.0.0.1:{usual_port}")
     return host.strip("[]"), int(port)
 
 
@@ -303,6 +314,39 @@ class ServePlan(NamedTuple):
             CONTROL,
         ),
     ] = False
+    registry: Annotated[
+        tuple[str, int] | None,
+        Option(
+            "--registry",
+            Kind("HOST:PORT", _registry_address),
+            "serve a schema registry with Confluent's REST API, which keeps its schemas in the "
+            "topic _schemas; the last line of the ready file is its address. With --brokers each "
+            "broker has one, on the ports that follow",
+            REGISTRY,
+            default="off",
+        ),
+    ] = None
+    registry_users: Annotated[
+        Mapping[str, str],
+        Option(
+            REGISTRY_USER,
+            Users(),
+            "a user of the registry, by HTTP basic authentication; without one everybody is "
+            "served. @FILE reads one NAME:PASSWORD from each line",
+            REGISTRY,
+        ),
+    ] = {}
+    """Name → password."""
+    registry_tls: Annotated[
+        str | None,
+        Option(
+            REGISTRY_TLS,
+            Kind("LISTENER|FILE", completes="file"),
+            "serve the registry over HTTPS with the certificate of a listener (--registry-tls "
+            "SSL), or with a PEM file of a private key and its certificates",
+            REGISTRY,
+        ),
+    ] = None
     ready_file: Annotated[
         str | None,
         Option(
@@ -410,7 +454,7 @@ VERB: Final = Verb(
     plan=ServePlan,
     run=run,
     group=CLIENTS,
-    groups=(METADATA, SETTINGS, SECURITY, CONTROL, PROCESS),
+    groups=(METADATA, SETTINGS, SECURITY, CONTROL, REGISTRY, PROCESS),
     notes="""
 KAFKA_... variables are settings too, as in the apache/kafka image: KAFKA_NUM_PARTITIONS=3 sets
 num.partitions=3. A variable overrides --config. A flag overrides both. A later flag overrides an

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from minibroker.broker.config.options import ServeOptions
     from minibroker.broker.local_cluster import LocalCluster
     from minibroker.control.broker import ControlledBroker
+    from minibroker.registry.service import RegistryService
 
 
 def run(config: BrokerConfig, options: ServeOptions) -> int:
@@ -166,8 +167,10 @@ def _controlled(
     return ControlledBroker(config, own, **shared)
 
 
-def _ready_text(brokers: Sequence[Any]) -> str:
-    """Return the lines that tell the addresses: of all brokers, then of their control APIs."""
+def _ready_text(brokers: Sequence[Any], registries: Sequence[RegistryService]) -> str:
+    """Return the lines that tell the addresses: of all brokers, then of their control APIs and
+    their registries.
+    """
     addresses = ",".join("{}:{}".format(*broker.address) for broker in brokers)
     lines = [f"minibroker listening on {addresses}\n"]
     lines += [
@@ -175,34 +178,55 @@ def _ready_text(brokers: Sequence[Any]) -> str:
         for broker in brokers
         if not isinstance(broker, Broker)
     ]
+    lines += [f"minibroker registry on {registry.url}\n" for registry in registries]
     return "".join(lines)
 
 
 async def _start(
     config: BrokerConfig, options: ServeOptions
-) -> LocalCluster | Broker | ControlledBroker:
-    """Return what serves, started. Raises MinibrokerError; then nothing is left running."""
+) -> tuple[LocalCluster | Broker | ControlledBroker, list[RegistryService]]:
+    """Return what serves, started, and the registries beside it. Raises MinibrokerError; then
+    nothing is left running.
+    """
+    if options.registry is not None:
+        from minibroker.verbs.serve.registries import check_libraries  # noqa: PLC0415  for --registry only
+
+        check_libraries()
     if config.broker_id == GENERATED_ID:
         config = await _with_id(config)
     broker = _make(config, options)
     gc.freeze()
     gc.enable()  # `plan` let it rest; from here on work of any length may leave garbage
     await broker.start(options.topics)
+    try:
+        return broker, await _start_rest(broker, options, Path(config.log_dirs[0]))
+    except BaseException:
+        await broker.stop()
+        raise
+
+
+async def _start_rest(broker: Any, options: ServeOptions, directory: Path) -> list[RegistryService]:
+    """Load the seeds and start the registries, if the options say so. Raises MinibrokerError."""
     if options.seeds:
         from minibroker.verbs.serve.seeding import load_seeds  # noqa: PLC0415  for --seed only
 
-        try:
-            await load_seeds(options.seeds, _apps_of(broker), Path(config.log_dirs[0]))
-        except BaseException:
-            await broker.stop()
-            raise
-    return broker
+        await load_seeds(options.seeds, _apps_of(broker), directory)
+    if options.registry is None:
+        return []
+    from minibroker.verbs.serve.registries import start_registries  # noqa: PLC0415  for --registry only
+
+    return await start_registries(_members_of(broker), options.registry)
+
+
+def _members_of(broker: Any) -> list[Any]:
+    """Return the brokers, with what is around each one."""
+    members: list[Any] = getattr(broker, "members", [broker])
+    return members
 
 
 def _apps_of(broker: Any) -> list[Broker]:
     """Return the brokers that run, without what is around them."""
-    members = getattr(broker, "members", [broker])
-    return [member if isinstance(member, Broker) else member.app for member in members]
+    return [member if isinstance(member, Broker) else member.app for member in _members_of(broker)]
 
 
 async def _serve(config: BrokerConfig, options: ServeOptions) -> int:
@@ -227,7 +251,7 @@ async def _serve_until(
 ) -> int:
     """Serve what starts until the event is set; return the exit code."""
     try:
-        broker: Any = await starting
+        broker, registries = await starting
     except MinibrokerError as error:
         sys.stderr.write(f"minibroker: {error}\n")
         return 1
@@ -239,7 +263,7 @@ async def _serve_until(
     # Objects made at start stay for ever, so the collector need not visit them again.
     gc.freeze()
     code = 0
-    if _announce(broker, options):
+    if _announce(broker, registries, options):
         rest = asyncio.create_task(import_rest())
         broker.failure.add_done_callback(lambda _: stopping.set())
         await stopping.wait()
@@ -250,6 +274,8 @@ async def _serve_until(
         sys.stderr.write(f"minibroker: {broker.failure.result()}\n")
         code = 1
     try:
+        for registry in registries:
+            await registry.stop()
         await broker.stop()
     except MinibrokerError as error:
         sys.stderr.write(f"minibroker: stopped, but not cleanly: {error}\n")
@@ -257,9 +283,9 @@ async def _serve_until(
     return code
 
 
-def _announce(broker: Any, options: ServeOptions) -> bool:
+def _announce(broker: Any, registries: Sequence[RegistryService], options: ServeOptions) -> bool:
     """Tell on stdout and in the ready file that the broker serves; return whether both worked."""
-    lines = _ready_text((broker,) if options.brokers == 1 else broker.members)
+    lines = _ready_text(_members_of(broker), registries)
     sys.stdout.write(lines)
     sys.stdout.flush()
     if options.ready_file is not None:

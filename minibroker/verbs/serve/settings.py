@@ -12,12 +12,18 @@ from minibroker.broker.config.sources import gather
 from minibroker.broker.log_lines import LogLines
 from minibroker.kafka.errors import ConfigError
 from minibroker.kafka.java_formats.properties import read_properties
-from minibroker.verbs.serve.plan import CONSOLE_READ_ONLY, CONTROL_TLS
+from minibroker.verbs.serve.plan import (
+    CONSOLE_READ_ONLY,
+    CONTROL_TLS,
+    REGISTRY_TLS,
+    REGISTRY_USER,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from minibroker.broker.config.control import ControlOptions
+    from minibroker.broker.config.registry import RegistryOptions
     from minibroker.verbs.serve.plan import ServePlan
 
 logger = logging.getLogger(__name__)
@@ -42,6 +48,7 @@ def build(plan: ServePlan, environment: Mapping[str, str]) -> tuple[BrokerConfig
         loop=plan.loop,
         log_level=plan.log_level,
         control=_control(plan, environment),
+        registry=_registry(plan, config),
         brokers=plan.brokers,
     )
     return config, options
@@ -89,6 +96,20 @@ def _control(plan: ServePlan, environment: Mapping[str, str]) -> ControlOptions 
 
     options = control_options(plan.control, plan.control_tokens, plan.control_tls, environment)
     return options._replace(page_only_reads=plan.console_read_only)
+
+
+def _registry(plan: ServePlan, config: BrokerConfig) -> RegistryOptions | None:
+    """Return the options of the schema registry, None without `--registry`. Raises ConfigError."""
+    if plan.registry is None:
+        if plan.registry_users or plan.registry_tls is not None:
+            flag = REGISTRY_USER if plan.registry_users else REGISTRY_TLS
+            raise ConfigError(f"{flag} needs --registry HOST:PORT")
+        return None
+    from minibroker.broker.config.registry import registry_options  # noqa: PLC0415  for --registry only
+
+    return registry_options(
+        plan.registry, plan.registry_users, plan.registry_tls, is_secured=config.is_secured
+    )
 
 
 def configure_logging(level: str) -> None:

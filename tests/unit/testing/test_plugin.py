@@ -82,7 +82,7 @@ def test_a_broker_for_one_test_begins_as_its_marker_says(pytester: pytest.Pytest
     result = pytester.runpytest_subprocess(*OPTIONS)
     result.assert_outcomes(passed=2, errors=1)
     result.stdout.fnmatch_lines(
-        ["*takes topics, config, security, users, acls and version, not ?'topic'?*"]
+        ["*takes topics, config, security, users, acls, registry and version, not ?'topic'?*"]
     )
 
 

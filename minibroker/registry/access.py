@@ -1,0 +1,72 @@
+"""Access to the registry: HTTP basic authentication, as Confluent's `authentication.method=BASIC`.
+
+Without users everybody who reaches the address is served. On loopback those are programs of this
+machine; a page in a browser reaches loopback too, sends `Origin` or a foreign `Host`, and is
+refused.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+
+from minibroker.control.access import LOOPBACK
+from minibroker.registry.errors import RegistryError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from minibroker.control.messages import HttpRequest
+
+_REALM: Final = (("WWW-Authenticate", 'Basic realm="minibroker"'),)
+
+
+class RegistryAccess:
+    """The users of one registry. Constant."""
+
+    __slots__ = ("_is_local", "_passwords")
+
+    def __init__(self, users: Mapping[str, str], *, is_local: bool) -> None:
+        """`users`: name → password. `is_local`: the address is one of loopback."""
+        self._passwords = {name.encode(): password.encode() for name, password in users.items()}
+        self._is_local = is_local
+
+    def check(self, request: HttpRequest) -> None:
+        """Raise RegistryError if the caller may not ask: 401 or 403."""
+        if not self._passwords:
+            if self._is_local:
+                _check_no_page(request)
+            return
+        name, password = _credentials(request.headers.get("authorization", ""))
+        expected = self._passwords.get(name)
+        # A comparison each time, so that the time does not tell which names there are.
+        is_right = hmac.compare_digest(password, password if expected is None else expected)
+        if expected is None or not is_right:
+            raise RegistryError(HTTPStatus.UNAUTHORIZED, "Unauthorized", _REALM)
+
+
+def _credentials(header: str) -> tuple[bytes, bytes]:
+    """Return name and password of a header; both are empty if it has none."""
+    scheme, _, text = header.partition(" ")
+    if scheme.lower() != "basic":
+        return b"", b""
+    try:
+        name, _, password = base64.b64decode(text, validate=True).partition(b":")
+    except binascii.Error:
+        return b"", b""
+    return name, password
+
+
+def _check_no_page(request: HttpRequest) -> None:
+    """Raise RegistryError(403) for a page of a browser, and for a name that is not this machine."""
+    host = request.headers.get("host", "localhost")
+    name = host if host.endswith("]") else host.rpartition(":")[0] or host
+    if "origin" in request.headers or name.lower() not in LOOPBACK:
+        raise RegistryError(
+            HTTPStatus.FORBIDDEN,
+            "without users only programs on this machine are served: neither pages of a browser"
+            f" nor Host {host:.100}; add users with --registry-user @FILE",
+        )

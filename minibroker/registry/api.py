@@ -1,0 +1,606 @@
+"""The REST API of the schema registry, as Confluent documents it.
+
+    HttpRequest ─► RegistryApi.begin: RegistryAccess.check, the operation
+      a read   ─► topic.read ─► an answer from the state
+      a change ─► at the leader: topic.all_visible ─► `changing` ─► topic.write ─► the answer
+                  elsewhere: Forwarding.send ─► topic.reaches ─► the answer
+
+Changes come one after the other: each one decides on everything that is in the topic.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from minibroker import __version__
+from minibroker.broker.slices import TimeSlice, run_with_pauses
+from minibroker.broker.storage.tasks import quick_switches
+from minibroker.control.messages import JSON, Response, Work
+from minibroker.kafka.errors import MinibrokerError
+from minibroker.registry import listing
+from minibroker.registry.bodies import (
+    LATEST,
+    ConfigBody,
+    ModeBody,
+    PostedSchema,
+    SchemaBody,
+    config_fields,
+    flag,
+    id_of,
+    mode_of,
+    number,
+    parse_body,
+    schema_of,
+    version_of,
+)
+from minibroker.registry.changing import (
+    Revision,
+    check_registers,
+    delete_config,
+    delete_mode,
+    delete_subject,
+    delete_version,
+    register,
+    same_version,
+    set_config,
+    set_mode,
+)
+from minibroker.registry.checking import resolve
+from minibroker.registry.entries import VersionEntry, described
+from minibroker.registry.errors import (
+    CONTENT_TYPE,
+    LostLeadershipError,
+    RegistryError,
+    backend_failed,
+    has_no_leader,
+    has_no_level,
+    has_no_mode,
+    is_incompatible,
+    no_schema,
+    no_subject,
+    no_version,
+)
+from minibroker.registry.forwarding import OFFSET
+from minibroker.registry.levels import LEVELS
+from minibroker.registry.listing import Page, Search
+from minibroker.registry.operations import (
+    BODY_BYTES_MAX,
+    SMALL_BODY_BYTES,
+    Paths,
+    RegistryCall,
+    RegistryOperation,
+)
+from minibroker.registry.state import IMPORT
+from minibroker.registry.subjects import (
+    DEFAULT,
+    EVERY_CONTEXT,
+    check_subject,
+    context_of,
+    prefix_of,
+    qualified,
+)
+from minibroker.registry.topic import Elsewhere
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from minibroker.control.messages import HttpRequest
+    from minibroker.registry.access import RegistryAccess
+    from minibroker.registry.checking import ResolvedSchema, SchemaChecks
+    from minibroker.registry.entries import SchemaText
+    from minibroker.registry.forwarding import Forwarding
+    from minibroker.registry.state import RegistryState
+    from minibroker.registry.topic import SchemasTopic
+
+TRIES: Final = 3
+"""So often a change begins again when the leader of the topic moves meanwhile."""
+CONTENT_TYPES: Final = (
+    CONTENT_TYPE,
+    "application/vnd.schemaregistry+json",
+    JSON,
+    "application/octet-stream",
+)
+
+
+class RegistryApi:
+    """The API of one broker's registry. The loop owns it."""
+
+    def __init__(
+        self,
+        topic: SchemasTopic,
+        checks: SchemaChecks,
+        access: RegistryAccess,
+        forwarding: Forwarding,
+    ) -> None:
+        self._topic = topic
+        self._checks = checks
+        self._access = access
+        self._forwarding = forwarding
+        self._changing = asyncio.Lock()
+
+    def begin(self, request: HttpRequest) -> Work:
+        """Return the work for a request whose body is not read yet. Raises RegistryError."""
+        self._access.check(request)
+        operation, parts, context = _PATHS.find(request)
+        has_body = request.method in ("POST", "PUT")
+        if has_body:
+            _check_content_type(request)
+        run = partial(self._run, operation, request, parts, context)
+        return Work(BODY_BYTES_MAX if has_body else SMALL_BODY_BYTES, run)
+
+    async def _run(
+        self,
+        operation: RegistryOperation,
+        request: HttpRequest,
+        parts: dict[str, str],
+        context: str,
+        body: bytearray,
+    ) -> Response:
+        call = RegistryCall(request, parts, context, body)
+        try:
+            if operation.is_write:
+                response = await self._write(operation, call)
+            else:
+                response = await self._read(operation, call)
+        except MinibrokerError as error:
+            raise backend_failed(str(error)) from None
+        return response
+
+    # Where a request is answered.
+
+    async def _read(self, operation: RegistryOperation, call: RegistryCall) -> Response:
+        state = await self._topic.read()
+        if isinstance(state, Elsewhere):
+            return await self._forward(state, call)
+        return await _answer(await operation.run(self, call, state), call)
+
+    async def _write(self, operation: RegistryOperation, call: RegistryCall) -> Response:
+        for _ in range(TRIES):
+            leader = await self._topic.leader()
+            if isinstance(leader, Elsewhere):
+                response = await self._forward(leader, call)
+                offset = dict(response.headers).get(OFFSET, "")
+                if offset.isdecimal():
+                    await self._topic.reaches(int(offset))
+                return response._replace(headers=())
+            try:
+                async with self._changing:
+                    state = await self._topic.all_visible(leader)
+                    change = await operation.run(self, call, state)
+                    if change.entries:
+                        await self._topic.write(leader, change.entries)
+            except LostLeadershipError:
+                continue
+            response = await _answer(change.answer, call)
+            return response._replace(headers=((OFFSET, str(leader.high_watermark)),))
+        raise has_no_leader("the leader of the topic _schemas is changing: try again")
+
+    async def _forward(self, leader: Elsewhere, call: RegistryCall) -> Response:
+        tree = self._topic.broker.cluster.tree
+        return await self._forwarding.send(tree, leader.broker_id, call.request, call.body)
+
+    # Subjects and versions.
+
+    async def health(self, _call: RegistryCall, _state: RegistryState) -> Any:
+        """Answer with an empty object."""
+        return {}
+
+    async def subjects(self, call: RegistryCall, state: RegistryState) -> Any:
+        """List subjects."""
+        steps = listing.subjects(state, _search(call), _page(call))
+        return await run_with_pauses(steps)
+
+    async def versions(self, call: RegistryCall, state: RegistryState) -> Any:
+        """List the versions of a subject."""
+        subject = _subject(call, state)
+        numbers = listing.numbers(state, subject, _search(call), _page(call))
+        if not numbers:
+            raise no_subject(subject)
+        return numbers
+
+    async def version(self, call: RegistryCall, state: RegistryState) -> Any:
+        """Return a version."""
+        return _view(_version(call, state, deleted=flag(call.query, "deleted")))
+
+    async def version_schema(self, call: RegistryCall, state: RegistryState) -> Any:
+        """Return the text of a version."""
+        entry = _version(call, state, deleted=flag(call.query, "deleted"))
+        return _text(entry.schema, call)
+
+    async def referenced_by(self, call: RegistryCall, state: RegistryState) -> Any:
+        """List the ids of the schemas that refer to a version."""
+        entry = _version(call, state)
+        referrers = state.referrers(entry.subject, entry.version)
+        return sorted({referrer.schema_id for referrer in referrers})
+
+    async def metadata(self, call: RegistryCall, state: RegistryState) -> Any:
+        """Return the last version whose metadata have a property."""
+        subject = _subject(call, state)
+        entries = state.versions(subject, deleted=flag(call.query, "deleted"))
+        if not entries:
+            raise no_subject(subject)
+        key, value = call.query.get("key", ""), call.query.get("value", "")
+        for entry in reversed(entries):
+            properties = msgspec.json.decode(entry.schema.metadata or "{}").get("properties", {})
+            if isinstance(properties, dict) and properties.get(key) == value:
+                return _view(entry)
+        raise no_schema()
+
+    async def look_up(self, call: RegistryCall, state: RegistryState) -> Any:
+        """Return the version of a subject that has a schema."""
+        subject = _subject(call, state)
+        deleted = flag(call.query, "deleted")
+        if not state.versions(subject, deleted=deleted):
+            raise no_subject(subject)
+        posted = await self._posted(call, state, subject)
+        schema, _ = await self._canonical(call, state, subject, posted.schema, deleted=deleted)
+        entry = same_version(state, subject, schema, deleted=deleted)
+        if entry is None:
+            raise no_schema()
+        return _view(entry)
+
+    async def register(self, call: RegistryCall, state: RegistryState) -> Revision:
+        """Add a version to a subject."""
+        subject = _subject(call, state)
+        check_subject(subject)
+        posted = await self._posted(call, state, subject)
+        check_registers(state, subject, posted.schema_id)
+        schema, resolved = await self._canonical(call, state, subject, posted.schema)
+        is_new = same_version(state, subject, schema) is None
+        if is_new and state.mode(subject) != IMPORT:
+            level = state.config(subject)["compatibilityLevel"]
+            entries = state.versions(subject)
+            messages = await self._messages(state, resolved, entries, level)
+            if messages:
+                raise is_incompatible(subject, messages)
+        change = register(state, subject, schema, posted.schema_id, posted.version)
+        return change._replace(answer={"id": change.answer.schema_id})
+
+    async def delete_subject(self, call: RegistryCall, state: RegistryState) -> Revision:
+        """Delete all versions of a subject."""
+        permanent = flag(call.query, "permanent")
+        return delete_subject(state, _subject(call, state), permanent=permanent)
+
+    async def delete_version(self, call: RegistryCall, state: RegistryState) -> Revision:
+        """Delete a version of a subject."""
+        version = version_of(call.parts["version"])
+        permanent = flag(call.query, "permanent")
+        return delete_version(state, _subject(call, state), version, permanent=permanent)
+
+    # Schemas.
+
+    async def types(self, _call: RegistryCall, _state: RegistryState) -> Any:
+        """List the formats."""
+        from minibroker.registry.formats import SCHEMA_TYPES  # noqa: PLC0415  seldom asked for
+
+        return list(SCHEMA_TYPES)
+
+    async def schemas(self, call: RegistryCall, state: RegistryState) -> Any:
+        """List versions of all subjects."""
+        latest_only = flag(call.query, "latestOnly")
+        steps = listing.schemas(state, _search(call), _page(call), latest_only=latest_only)
+        entries = await run_with_pauses(steps)
+        return lambda: [_view(entry) for entry in entries]
+
+    async def schema(self, call: RegistryCall, state: RegistryState) -> Any:
+        """Return the schema of an id."""
+        context, schema_id = _id(call, state)
+        view = described(state.schemas[context, schema_id])
+        if flag(call.query, "fetchMaxId"):
+            view["maxId"] = state.last_id(context)
+        return view
+
+    async def schema_text(self, call: RegistryCall, state: RegistryState) -> Any:
+        """Return the text of an id."""
+        return _text(state.schemas[_id(call, state)], call)
+
+    async def schema_subjects(self, call: RegistryCall, state: RegistryState) -> Any:
+        """List the subjects that have a schema."""
+        return list(dict.fromkeys(entry.subject for entry in _places(call, state)))
+
+    async def schema_versions(self, call: RegistryCall, state: RegistryState) -> Any:
+        """List the versions that have a schema."""
+        return [
+            {"subject": entry.subject, "version": entry.version} for entry in _places(call, state)
+        ]
+
+    # Compatibility.
+
+    async def compatibility(self, call: RegistryCall, state: RegistryState) -> Any:
+        """Say whether a schema fits a version, or all that its subject's level is about."""
+        subject = _subject(call, state)
+        entries = state.versions(subject)
+        level = state.config(subject)["compatibilityLevel"]
+        if "version" in call.parts:
+            version = version_of(call.parts["version"])
+            if not entries and version != LATEST:
+                raise no_subject(subject)
+            entries = [_version(call, state)] if entries else []
+            level = level.removesuffix("_TRANSITIVE")
+        posted = await self._posted(call, state, subject)
+        _, resolved = await self._canonical(call, state, subject, posted.schema)
+        messages = await self._messages(state, resolved, entries, level)
+        verdict: dict[str, Any] = {"is_compatible": not messages}
+        if flag(call.query, "verbose"):
+            verdict["messages"] = messages
+        return verdict
+
+    # Configurations and modes.
+
+    async def config(self, call: RegistryCall, state: RegistryState) -> Any:
+        """Return a configuration."""
+        subject = _scope(call)
+        if subject is None or flag(call.query, "defaultToGlobal"):
+            return {**state.config(subject), **state.own_config(subject)}
+        own = state.own_config(subject)
+        if "compatibilityLevel" not in own and not own:
+            raise has_no_level(subject)
+        return own
+
+    async def set_config(self, call: RegistryCall, state: RegistryState) -> Revision:
+        """Set fields of a configuration."""
+        fields = config_fields(parse_body(call.body, ConfigBody))
+        change = set_config(state, _scope(call), fields)
+        answer = dict(change.answer)
+        if "compatibilityLevel" in answer:
+            answer["compatibility"] = answer.pop("compatibilityLevel")
+        return change._replace(answer=answer)
+
+    async def delete_config(self, call: RegistryCall, state: RegistryState) -> Revision:
+        """Remove a configuration."""
+        return delete_config(state, _scope(call))
+
+    async def mode(self, call: RegistryCall, state: RegistryState) -> Any:
+        """Return a mode."""
+        subject = _scope(call)
+        is_own = subject in state.modes
+        if subject is not None and not is_own and not flag(call.query, "defaultToGlobal"):
+            raise has_no_mode(subject)
+        return {"mode": state.modes[subject] if is_own else state.mode(subject)}
+
+    async def set_mode(self, call: RegistryCall, state: RegistryState) -> Revision:
+        """Set a mode."""
+        mode = mode_of(parse_body(call.body, ModeBody))
+        change = set_mode(state, _scope(call), mode, force=flag(call.query, "force"))
+        return change._replace(answer={"mode": change.answer})
+
+    async def delete_mode(self, call: RegistryCall, state: RegistryState) -> Revision:
+        """Remove a mode."""
+        change = delete_mode(state, _scope(call))
+        return change._replace(answer={"mode": change.answer})
+
+    # The registry itself.
+
+    async def contexts(self, call: RegistryCall, state: RegistryState) -> Any:
+        """List the contexts."""
+        offset, limit = _page(call).within(listing.SUBJECTS_MAX)
+        return sorted(state.contexts)[offset : offset + limit]
+
+    async def cluster(self, _call: RegistryCall, _state: RegistryState) -> Any:
+        """Return the id of the cluster."""
+        clusters = {
+            "kafka-cluster": self._topic.broker.cluster.image.cluster_id,
+            "schema-registry-cluster": "schema-registry",
+        }
+        return {"scope": {"path": [], "clusters": clusters}, "id": ""}
+
+    async def release(self, _call: RegistryCall, _state: RegistryState) -> Any:
+        """Return the version of minibroker."""
+        return {"version": __version__, "commitId": ""}
+
+    # Schemas of bodies.
+
+    async def _posted(self, call: RegistryCall, state: RegistryState, subject: str) -> PostedSchema:
+        """Return the schema of the body. Raises RegistryError."""
+        parse = partial(parse_body, call.body, SchemaBody)
+        small = len(call.body) <= SMALL_BODY_BYTES
+        body = parse() if small else await self._checks.run(parse)
+        context = context_of(subject)
+        if small or (len(body.metadata) < SMALL_BODY_BYTES > len(body.rule_set)):
+            return schema_of(body, state, context)
+        return await self._checks.run(partial(schema_of, body, state, context))
+
+    async def _canonical(
+        self,
+        call: RegistryCall,
+        state: RegistryState,
+        subject: str,
+        schema: SchemaText,
+        *,
+        deleted: bool = False,
+    ) -> tuple[SchemaText, ResolvedSchema]:
+        """Return a schema with the text that decides, and with its references. Raises
+        RegistryError.
+        """
+        resolved = resolve(state, context_of(subject), schema, deleted=deleted)
+        parsed_schema = await self._checks.parse(resolved)
+        normalizes = flag(call.query, "normalize") or bool(state.config(subject).get("normalize"))
+        text = parsed_schema.normalized if normalizes else parsed_schema.canonical
+        return schema._replace(text=text), resolved
+
+    async def _messages(
+        self,
+        state: RegistryState,
+        resolved: ResolvedSchema,
+        entries: Sequence[VersionEntry],
+        level: str,
+    ) -> list[str]:
+        """Return why a schema does not fit versions. Raises RegistryError."""
+        rule = LEVELS[level]
+        others = []
+        turn = TimeSlice()
+        for entry in entries if rule.is_transitive else entries[-1:]:
+            context = context_of(entry.subject)
+            others.append((entry, resolve(state, context, entry.schema, deleted=True)))
+            if turn.is_over:
+                await turn.pause()
+        return await self._checks.messages(resolved, others, level)
+
+
+# Parts of calls.
+
+
+def _check_content_type(request: HttpRequest) -> None:
+    """Raise RegistryError(415) for a body that does not say it is JSON."""
+    content_type = request.headers.get("content-type", CONTENT_TYPE).partition(";")[0].strip()
+    if content_type.lower() not in CONTENT_TYPES:
+        raise RegistryError(
+            HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+            f"HTTP 415 Unsupported Media Type: {content_type:.100}; expected Content-Type:"
+            f" {CONTENT_TYPE}",
+        )
+
+
+def _subject(call: RegistryCall, state: RegistryState) -> str:
+    """Return the full name of the subject of the path, behind its alias."""
+    return state.target(qualified(call.parts["subject"], call.context))
+
+
+def _scope(call: RegistryCall) -> str | None:
+    """Return the subject or context whose settings a path is about, None: those of all."""
+    name = call.parts.get("subject")
+    if name is None:
+        return prefix_of(call.context) or None
+    return qualified(name, call.context) or None
+
+
+def _version(call: RegistryCall, state: RegistryState, *, deleted: bool = False) -> VersionEntry:
+    """Return the version of the path. Raises RegistryError."""
+    version = version_of(call.parts["version"])
+    subject = _subject(call, state)
+    entries = state.versions(subject, deleted=deleted)
+    if not entries:
+        raise no_subject(subject)
+    if version == LATEST:
+        return entries[-1]
+    entry = state.subjects[subject].get(version)
+    if entry is None or (entry.is_deleted and not deleted):
+        raise no_version(version)
+    return entry
+
+
+def _id(call: RegistryCall, state: RegistryState) -> tuple[str, int]:
+    """Return context and id of the path's schema. Raises RegistryError(40403)."""
+    schema_id = id_of(call.parts["id"])
+    name = call.query.get("subject")
+    subject = qualified(name, call.context) if name else None
+    context = listing.find_context(state, call.context, schema_id, subject)
+    if context is None:
+        raise no_schema(schema_id)
+    return context, schema_id
+
+
+def _places(call: RegistryCall, state: RegistryState) -> list[VersionEntry]:
+    """Return the versions that have the path's schema. Raises RegistryError(40403)."""
+    context, schema_id = _id(call, state)
+    name, deleted = call.query.get("subject"), flag(call.query, "deleted")
+    return [
+        entry
+        for entry in sorted(
+            state.places(context, schema_id), key=lambda entry: (entry.subject, entry.version)
+        )
+        if (deleted or not entry.is_deleted)
+        and (not name or entry.subject == qualified(name, context))
+    ]
+
+
+def _search(call: RegistryCall) -> Search:
+    prefix = call.query.get("subjectPrefix", EVERY_CONTEXT)
+    if call.context != DEFAULT and prefix == EVERY_CONTEXT:
+        prefix = ""
+    if not prefix.startswith(EVERY_CONTEXT):
+        prefix = qualified(prefix, call.context)
+    return Search(prefix, flag(call.query, "deleted"), flag(call.query, "deletedOnly"))
+
+
+def _page(call: RegistryCall) -> Page:
+    """Raises RegistryError(404)."""
+    return Page(number(call.query, "offset", 0), number(call.query, "limit", -1))
+
+
+# Answers.
+
+
+def _view(entry: VersionEntry) -> dict[str, Any]:
+    """Return a version as JSON has it."""
+    head = {"subject": entry.subject, "version": entry.version, "id": entry.schema_id}
+    return head | described(entry.schema)
+
+
+def _text(schema: SchemaText, call: RegistryCall) -> Response:
+    """Return the text of a schema, as it is."""
+    return Response(HTTPStatus.OK, schema.text.encode(), _content_type(call.request))
+
+
+async def _answer(value: Any, call: RegistryCall) -> Response:
+    """Return a value as JSON; a function makes it in a thread."""
+    if isinstance(value, Response):
+        return value
+    if callable(value):
+        body = await asyncio.to_thread(_encoded, value)
+    else:
+        body = msgspec.json.encode(value)
+    return Response(HTTPStatus.OK, body, _content_type(call.request))
+
+
+def _encoded(make: Callable[[], Any]) -> bytes:
+    with quick_switches():
+        return msgspec.json.encode(make())
+
+
+def _content_type(request: HttpRequest) -> str:
+    """Return the type of an answer: Confluent's, unless the client takes only another one."""
+    accept = request.headers.get("accept", "").lower()
+    if "*/*" in accept or CONTENT_TYPE in accept:
+        return CONTENT_TYPE
+    return next((name for name in CONTENT_TYPES[1:3] if name in accept), CONTENT_TYPE)
+
+
+_API: Final = RegistryApi
+_VERSIONS: Final = "/subjects/{subject}/versions"
+_COMPATIBILITY: Final = f"/compatibility{_VERSIONS}"
+
+OPERATIONS: Final = (
+    RegistryOperation("GET", "/", _API.health),
+    RegistryOperation("GET", "/subjects", _API.subjects),
+    RegistryOperation("POST", "/subjects/{subject}", _API.look_up),
+    RegistryOperation("DELETE", "/subjects/{subject}", _API.delete_subject, is_write=True),
+    RegistryOperation("GET", "/subjects/{subject}/metadata", _API.metadata),
+    RegistryOperation("GET", _VERSIONS, _API.versions),
+    RegistryOperation("POST", _VERSIONS, _API.register, is_write=True),
+    RegistryOperation("GET", f"{_VERSIONS}/{{version}}", _API.version),
+    RegistryOperation("DELETE", f"{_VERSIONS}/{{version}}", _API.delete_version, is_write=True),
+    RegistryOperation("GET", f"{_VERSIONS}/{{version}}/schema", _API.version_schema),
+    RegistryOperation("GET", f"{_VERSIONS}/{{version}}/referencedby", _API.referenced_by),
+    RegistryOperation("GET", "/schemas", _API.schemas),
+    RegistryOperation("GET", "/schemas/types", _API.types),
+    RegistryOperation("GET", "/schemas/ids/{id}", _API.schema),
+    RegistryOperation("GET", "/schemas/ids/{id}/schema", _API.schema_text),
+    RegistryOperation("GET", "/schemas/ids/{id}/subjects", _API.schema_subjects),
+    RegistryOperation("GET", "/schemas/ids/{id}/versions", _API.schema_versions),
+    RegistryOperation("POST", _COMPATIBILITY, _API.compatibility),
+    RegistryOperation("POST", f"{_COMPATIBILITY}/{{version}}", _API.compatibility),
+    RegistryOperation("GET", "/config", _API.config),
+    RegistryOperation("PUT", "/config", _API.set_config, is_write=True),
+    RegistryOperation("DELETE", "/config", _API.delete_config, is_write=True),
+    RegistryOperation("GET", "/config/{subject}", _API.config),
+    RegistryOperation("PUT", "/config/{subject}", _API.set_config, is_write=True),
+    RegistryOperation("DELETE", "/config/{subject}", _API.delete_config, is_write=True),
+    RegistryOperation("GET", "/mode", _API.mode),
+    RegistryOperation("PUT", "/mode", _API.set_mode, is_write=True),
+    RegistryOperation("DELETE", "/mode", _API.delete_mode, is_write=True),
+    RegistryOperation("GET", "/mode/{subject}", _API.mode),
+    RegistryOperation("PUT", "/mode/{subject}", _API.set_mode, is_write=True),
+    RegistryOperation("DELETE", "/mode/{subject}", _API.delete_mode, is_write=True),
+    RegistryOperation("GET", "/contexts", _API.contexts),
+    RegistryOperation("GET", "/v1/metadata/id", _API.cluster),
+    RegistryOperation("GET", "/v1/metadata/version", _API.release),
+)
+"""Every method of every path."""
+
+_PATHS: Final = Paths(OPERATIONS)

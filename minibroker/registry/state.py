@@ -1,0 +1,214 @@
+"""The schemas, configurations and modes of one registry: what the entries of its topic add up to.
+
+Entries are applied in the order of the topic, once each. So two registries that read the same topic
+have the same state.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from minibroker.registry.entries import (
+    ClearedSubject,
+    ContextEntry,
+    DeletedSubject,
+    Entry,
+    ErasedVersion,
+    ModeEntry,
+    SchemaText,
+    SettingsEntry,
+    VersionEntry,
+)
+from minibroker.registry.levels import DEFAULT_LEVEL, LEVELS
+from minibroker.registry.subjects import DEFAULT, context_of, prefix_of, qualified
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+READWRITE: Final = "READWRITE"
+READONLY: Final = "READONLY"
+READONLY_OVERRIDE: Final = "READONLY_OVERRIDE"
+IMPORT: Final = "IMPORT"
+MODES: Final = (READWRITE, READONLY, READONLY_OVERRIDE, IMPORT)
+
+
+class SchemaPlace(NamedTuple):
+    """A version of a subject, by name."""
+
+    subject: str
+    version: int
+
+
+class RegistryState:
+    """The state of a registry at one offset of its topic. Owned by the loop."""
+
+    def __init__(self) -> None:
+        self.subjects: dict[str, dict[int, VersionEntry]] = {}
+        """Qualified name → version → entry, soft-deleted ones too; ascending."""
+        self.names: list[str] = []
+        """The subjects, sorted."""
+        self.schemas: dict[tuple[str, int], SchemaText] = {}
+        """(context, id) → schema."""
+        self.configs: dict[str | None, Mapping[str, Any]] = {}
+        """Subject, or context such as `:.a:`, or None → configuration."""
+        self.modes: dict[str | None, str] = {}
+        self.contexts: set[str] = {DEFAULT}
+        self._ids: dict[tuple[str, SchemaText], int] = {}
+        self._last_ids: dict[str, int] = {}
+        self._places: dict[tuple[str, int], dict[SchemaPlace, None]] = {}
+        self._referrers: dict[SchemaPlace, dict[SchemaPlace, None]] = {}
+
+    # Questions.
+
+    def versions(self, subject: str, *, deleted: bool = False) -> list[VersionEntry]:
+        """Return the versions of a subject, ascending; with `deleted` the soft-deleted ones too."""
+        entries = self.subjects.get(subject, {}).values()
+        return [entry for entry in entries if deleted or not entry.is_deleted]
+
+    def id_of(self, context: str, schema: SchemaText) -> int | None:
+        """Return the id that a schema has in a context, None: none yet."""
+        return self._ids.get((context, schema))
+
+    def next_id(self, context: str) -> int:
+        """Return the id for the next new schema of a context: above all that there ever were."""
+        return self._last_ids.get(context, 0) + 1
+
+    def last_id(self, context: str) -> int:
+        """Return the highest id of a context, 0 for none."""
+        return self._last_ids.get(context, 0)
+
+    def places(self, context: str, schema_id: int) -> list[VersionEntry]:
+        """Return the versions that have a schema, soft-deleted ones too."""
+        places = self._places.get((context, schema_id), {})
+        return [self.subjects[place.subject][place.version] for place in places]
+
+    def referrers(self, subject: str, version: int) -> list[VersionEntry]:
+        """Return the versions that refer to this one and are not deleted."""
+        places = self._referrers.get(SchemaPlace(subject, version), {})
+        entries = [self.subjects[place.subject][place.version] for place in places]
+        return [entry for entry in entries if not entry.is_deleted]
+
+    def names_from(self, prefix: str) -> int:
+        """Return the place in `names` where the names with a prefix begin."""
+        return bisect_left(self.names, prefix)
+
+    def own_config(self, subject: str | None) -> Mapping[str, Any]:
+        """Return the configuration of a subject, a context or all; empty if it has none."""
+        return self.configs.get(subject, {})
+
+    def config(self, subject: str | None) -> dict[str, Any]:
+        """Return the configuration in force: the subject's over its context's over that of all."""
+        layers = [self.own_config(None)]
+        if subject is not None:
+            layers += [self.own_config(scope) for scope in _scopes(subject)]
+        merged: dict[str, Any] = {"compatibilityLevel": DEFAULT_LEVEL}
+        for layer in layers:
+            merged |= {name: layer[name] for name in layer if name != "alias"}
+        if merged["compatibilityLevel"] not in LEVELS:
+            merged["compatibilityLevel"] = DEFAULT_LEVEL
+        return merged
+
+    def mode(self, subject: str | None) -> str:
+        """Return the mode in force."""
+        mode = self.modes.get(None, READWRITE)
+        if subject is None or mode == READONLY_OVERRIDE:
+            return mode
+        for scope in _scopes(subject):
+            mode = self.modes.get(scope, mode)
+        return mode
+
+    def target(self, subject: str) -> str:
+        """Return the subject behind an alias, or the subject itself."""
+        alias = self.own_config(subject).get("alias")
+        return qualified(alias, context_of(subject)) if alias else subject
+
+    # Entries.
+
+    def apply(self, entry: Entry) -> None:
+        """Change the state by the next entry of the topic."""
+        match entry:
+            case VersionEntry():
+                self._add(entry)
+            case ErasedVersion(subject, version):
+                self._erase(subject, version)
+            case DeletedSubject(subject, version):
+                for number in list(self.subjects.get(subject, {})):
+                    if number <= version:
+                        old = self.subjects[subject][number]
+                        self.subjects[subject][number] = old._replace(is_deleted=True)
+            case ClearedSubject(subject):
+                for number in list(self.subjects.get(subject, {})):
+                    self._erase(subject, number)
+            case SettingsEntry(subject, values):
+                _set(self.configs, subject, values)
+            case ModeEntry(subject, mode):
+                _set(self.modes, subject, mode)
+            case ContextEntry(context):
+                self.contexts.add(context)
+
+    def _add(self, entry: VersionEntry) -> None:
+        subject, context = entry.subject, context_of(entry.subject)
+        key = (context, entry.schema_id)
+        old = self.subjects.get(subject, {}).get(entry.version)
+        if old is not None:
+            self._drop_uses(old)
+        elif subject not in self.subjects:
+            insort(self.names, subject)
+        versions = self.subjects.setdefault(subject, {})
+        is_last = not versions or entry.version > next(reversed(versions))
+        versions[entry.version] = entry
+        if old is None and not is_last:
+            self.subjects[subject] = dict(sorted(versions.items()))
+        self.contexts.add(context)
+        self.schemas[key] = entry.schema
+        self._ids.setdefault((context, entry.schema), entry.schema_id)
+        self._last_ids[context] = max(self._last_ids.get(context, 0), entry.schema_id)
+        place = SchemaPlace(subject, entry.version)
+        self._places.setdefault(key, {})[place] = None
+        for reference in entry.schema.references:
+            target = SchemaPlace(qualified(reference.subject, context), reference.version)
+            self._referrers.setdefault(target, {})[place] = None
+
+    def _erase(self, subject: str, version: int) -> None:
+        entry = self.subjects.get(subject, {}).pop(version, None)
+        if entry is None:
+            return
+        self._drop_uses(entry)
+        if not self.subjects[subject]:
+            del self.subjects[subject]
+            del self.names[bisect_left(self.names, subject)]
+
+    def _drop_uses(self, entry: VersionEntry) -> None:
+        """Forget that a version has its schema; a schema that no version has is gone."""
+        context = context_of(entry.subject)
+        key, place = (context, entry.schema_id), SchemaPlace(entry.subject, entry.version)
+        for reference in entry.schema.references:
+            target = SchemaPlace(qualified(reference.subject, context), reference.version)
+            _discard(self._referrers, target, place)
+        if _discard(self._places, key, place):
+            schema = self.schemas.pop(key)
+            if self._ids.get((context, schema)) == entry.schema_id:
+                del self._ids[context, schema]
+
+
+def _scopes(subject: str) -> tuple[str, ...]:
+    """Return the names whose settings count for a subject; the later one wins."""
+    prefix = prefix_of(context_of(subject))
+    return (prefix, subject) if prefix and prefix != subject else (subject,)
+
+
+def _set(values: dict[str | None, Any], name: str | None, value: Any) -> None:
+    if value is None:
+        values.pop(name, None)
+    else:
+        values[name] = value
+
+
+def _discard(sets: dict[Any, dict[SchemaPlace, None]], key: Any, place: SchemaPlace) -> bool:
+    """Remove a member of a set; return whether that made the set empty, and drop it."""
+    members = sets.get(key, {})
+    members.pop(place, None)
+    if members:
+        return False
+    return sets.pop(key, None) is not None

@@ -1,0 +1,284 @@
+"""The topic `_schemas` of one broker of this process: its state, and what is written to it.
+
+    a request ─► read: records up to the high watermark ─► entries (a thread) ─► RegistryState
+    a change  ─► write, at the leader: a batch with acks=all ─► visible ─► read ─► the answer
+
+Nothing follows the topic in between: a request reads what came since the last one. The registry of
+the broker that leads the partition writes, so nobody else gives out an id meanwhile. It decides on
+everything that the log has: `all_visible` waits until all of it is visible.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from minibroker.broker.partitions.cold_reads import ROUNDS_MAX, ColdError, warm
+from minibroker.broker.partitions.partition import READ_UNCOMMITTED
+from minibroker.broker.slices import TimeSlice
+from minibroker.broker.storage.tasks import quick_switches
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import CorruptionError, KafkaError
+from minibroker.kafka.records.record import Record
+from minibroker.registry.entries import TOPIC, UnreadableError, decode, encode
+from minibroker.registry.errors import (
+    LostLeadershipError,
+    backend_failed,
+    has_no_leader,
+    is_too_large,
+    took_too_long,
+)
+from minibroker.registry.state import RegistryState
+from minibroker.rig.inspector import Inspector, TopicProgress
+from minibroker.rig.topic_records import read_batches
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from minibroker.broker.app import Broker
+    from minibroker.broker.cluster.image import TopicImage
+    from minibroker.broker.partitions.partition import Partition
+    from minibroker.registry.entries import Entry
+    from minibroker.rig.topic_records import ReadBatches
+
+logger = logging.getLogger(__name__)
+
+READ_BYTES: Final = 256 << 10
+"""Bytes of batches that are decoded at once."""
+SMALL_BYTES: Final = 4 << 10
+"""Batches up to this size are decoded on the loop."""
+REPLICATED_S: Final = 10.0
+"""Longest wait until a record is visible."""
+REPLICAS_MAX: Final = 3
+_LOST: Final = frozenset(
+    {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.UNKNOWN_TOPIC_ID}
+)
+_TOO_LARGE: Final = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE})
+
+
+class Elsewhere(NamedTuple):
+    """The leader of the topic is another broker."""
+
+    broker_id: int
+
+
+class SchemasTopic:
+    """The topic as one broker has it. Owned by the loop."""
+
+    def __init__(self, broker: Callable[[], Broker | None]) -> None:
+        """`broker`: returns the broker, None while it does not run."""
+        self._broker_now = broker
+        self.state = RegistryState()
+        self._topic_id = b""
+        self._next_offset = 0
+        self._reading = asyncio.Lock()
+        self._inspector: tuple[Broker, Inspector] | None = None
+
+    @property
+    def broker(self) -> Broker:
+        """Return the broker. Raises RegistryError while it does not run."""
+        broker = self._broker_now()
+        if broker is None:
+            raise backend_failed("the broker of this registry does not run now")
+        return broker
+
+    # Reading.
+
+    async def read(self) -> RegistryState | Elsewhere:
+        """Return the state with all records that are visible now, or the leader to ask if the topic
+        is not on this broker. Raises RegistryError.
+        """
+        async with self._reading:
+            broker = self.broker
+            image = broker.cluster.image.topics.get(TOPIC)
+            if image is None:
+                self._begin_anew(b"")
+                return self.state
+            partition = broker.partitions.replica(TOPIC, 0)
+            if partition is None or not partition.has_log:
+                return Elsewhere(image.partitions[0].leader)
+            if image.topic_id != self._topic_id or self._next_offset > partition.log_end_offset:
+                self._begin_anew(image.topic_id)
+            try:
+                await self._read_on(partition)
+            except (KafkaError, CorruptionError) as error:
+                raise backend_failed(f"{partition} cannot be read: {error}") from None
+            return self.state
+
+    def _begin_anew(self, topic_id: bytes) -> None:
+        if self._topic_id or self._next_offset:
+            self.state = RegistryState()
+        self._topic_id = topic_id
+        self._next_offset = 0
+
+    async def _read_on(self, partition: Partition) -> None:
+        """Raises KafkaError, CorruptionError."""
+        turn = TimeSlice()
+        while True:
+            offset = max(self._next_offset, partition.log_start_offset)
+            if offset >= partition.high_watermark:
+                return
+            batches = await _resident(partition, offset)
+            if len(batches.data) <= SMALL_BYTES:
+                entries, next_offset = entries_of(batches)
+            else:
+                entries, next_offset = await asyncio.to_thread(entries_of, batches)
+            if next_offset == offset:
+                return
+            for entry in entries:
+                self.state.apply(entry)
+                if turn.is_over:
+                    await turn.pause()
+            self._next_offset = next_offset
+
+    # Writing.
+
+    async def leader(self) -> Partition | Elsewhere:
+        """Return the partition if this broker leads it, else who does; the topic is made if there
+        is none. Raises RegistryError.
+        """
+        broker = self.broker
+        image = broker.cluster.image.topics.get(TOPIC) or await self._create(broker)
+        _check_topic(broker, image)
+        partition = broker.partitions.find(TOPIC, 0)
+        if partition is not None:
+            return partition
+        leader = image.partitions[0].leader
+        if leader < 0 or leader == broker.config.broker_id:
+            raise has_no_leader(f"the topic {TOPIC} has no leader now: try again")
+        return Elsewhere(leader)
+
+    async def _create(self, broker: Broker) -> TopicImage:
+        """Make the topic, as Confluent's registry does. Raises RegistryError."""
+        replicas = max(1, min(REPLICAS_MAX, len(broker.cluster.image.brokers)))
+        try:
+            return await broker.cluster.create_topic(
+                TOPIC, 1, replicas, configs={"cleanup.policy": "compact"}
+            )
+        except KafkaError as error:
+            image = broker.cluster.image.topics.get(TOPIC)
+            if error.code is ErrorCode.TOPIC_ALREADY_EXISTS and image is not None:
+                return image
+            raise backend_failed(f"the topic {TOPIC} cannot be made: {error}") from None
+
+    async def all_visible(self, partition: Partition) -> RegistryState:
+        """Return the state with all records that the leader has, once all are visible.
+
+        Raises RegistryError, LostLeadershipError.
+        """
+        await self._until_visible(partition, partition.log_end_offset)
+        state = await self.read()
+        if isinstance(state, Elsewhere):
+            raise LostLeadershipError
+        return state
+
+    async def write(self, partition: Partition, entries: Sequence[Entry]) -> None:
+        """Append the entries as one batch, and return when they are visible, and in the state.
+
+        Raises RegistryError; LostLeadershipError: nothing was written.
+        """
+        broker = self.broker
+        if self._inspector is None or self._inspector[0] is not broker:
+            self._inspector = (broker, Inspector(broker))
+        now_ms = broker.clock.now_ms()
+        records = [Record(0, now_ms, *encode(entry)) for entry in entries]
+        try:
+            first_offset = await self._inspector[1].append(partition, records)
+        except KafkaError as error:
+            if error.code in _LOST:
+                raise LostLeadershipError from None
+            if error.code in _TOO_LARGE:
+                raise is_too_large(
+                    f"the schema does not fit into a record of the topic {TOPIC}: {error}"
+                ) from None
+            raise backend_failed(f"{partition} cannot be written: {error}") from None
+        await self._until_visible(partition, first_offset + len(records))
+        await self.read()
+
+    async def reaches(self, offset: int) -> None:
+        """Return when the state of a follower has the records before `offset`; a follower that is
+        too slow, or has no replica, is not waited for.
+        """
+        partition = self.broker.partitions.replica(TOPIC, 0)
+        if partition is not None and partition.has_log:
+            await self._wait(partition, offset, lambda: partition.has_log)
+
+    async def _until_visible(self, partition: Partition, end_offset: int) -> None:
+        """Raises RegistryError."""
+        if not await self._wait(partition, end_offset, lambda: partition.is_leader):
+            raise took_too_long(
+                f"{partition} was not replicated within {REPLICATED_S:g} s, or has another leader;"
+                " ask again: the change may have happened"
+            )
+
+    async def _wait(
+        self, partition: Partition, end_offset: int, may_come: Callable[[], bool]
+    ) -> bool:
+        """Return whether readers get all before an offset, in time, and while it may come."""
+        progress = TopicProgress()
+        if partition.waiters is None:
+            partition.waiters = {}
+        partition.waiters[progress] = None
+        try:
+            with suppress(TimeoutError):  # the high watermark tells
+                async with asyncio.timeout(REPLICATED_S):
+                    while partition.high_watermark < end_offset and may_come():
+                        progress.event.clear()
+                        await progress.event.wait()
+        finally:
+            if partition.waiters is not None:
+                partition.waiters.pop(progress, None)
+        return may_come() and partition.high_watermark >= end_offset
+
+
+def _check_topic(broker: Broker, image: TopicImage) -> None:
+    """Raise RegistryError for a topic that would lose schemas."""
+    if len(image.partitions) != 1:
+        raise backend_failed(
+            f"the topic {TOPIC} has {len(image.partitions)} partitions, and the registry needs one"
+        )
+    config = broker.dynamic.topic(TOPIC)
+    if config.delete or not config.compact:
+        raise backend_failed(
+            f"the topic {TOPIC} would lose schemas: set its cleanup.policy to compact, it is"
+            f" {config.cleanup_policy}"
+        )
+
+
+async def _resident(partition: Partition, offset: int) -> ReadBatches:
+    """Return batches from an offset on, once they are in memory. Raises KafkaError."""
+    read_from = partial(read_batches, partition, offset, READ_UNCOMMITTED, READ_BYTES)
+    for _ in range(ROUNDS_MAX):
+        try:
+            return read_from(resident_only=True)
+        except ColdError as cold:
+            await warm([cold])
+    return read_from()
+
+
+def entries_of(batches: ReadBatches) -> tuple[list[Entry], int]:
+    """Return the entries of batches, and the offset behind them. Raises CorruptionError."""
+    entries: list[Entry] = []
+    with quick_switches():
+        records = batches.records()
+        while True:
+            try:
+                record = next(records)
+            except StopIteration as end:
+                return entries, end.value
+            try:
+                entry = decode(record.key, record.value)
+            except UnreadableError as error:
+                logger.warning(
+                    "%s-%d has a record at offset %d that is none of a registry: %s",
+                    record.topic,
+                    record.partition,
+                    record.offset,
+                    error,
+                )
+                continue
+            if entry is not None:
+                entries.append(entry)

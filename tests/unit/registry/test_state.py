@@ -1,0 +1,130 @@
+"""The state of a registry: what the entries of a topic add up to."""
+
+from __future__ import annotations
+
+from minibroker.registry.entries import (
+    ClearedSubject,
+    DeletedSubject,
+    Entry,
+    ErasedVersion,
+    ModeEntry,
+    Reference,
+    SchemaText,
+    SettingsEntry,
+    VersionEntry,
+)
+from minibroker.registry.state import RegistryState
+
+INT = SchemaText("AVRO", '"int"')
+LONG = SchemaText("AVRO", '"long"')
+
+
+def state_of(*entries: Entry) -> RegistryState:
+    state = RegistryState()
+    for entry in entries:
+        state.apply(entry)
+    return state
+
+
+def numbers(state: RegistryState, subject: str, *, deleted: bool = False) -> list[int]:
+    return [entry.version for entry in state.versions(subject, deleted=deleted)]
+
+
+def test_ids_go_on_above_all_that_there_were() -> None:
+    state = state_of(VersionEntry("a", 1, 7, INT), ErasedVersion("a", 1))
+    assert state.next_id(".") == 8
+    assert state.next_id(".other") == 1
+    assert state.schemas == {}
+    assert state.id_of(".", INT) is None
+
+
+def test_context_has_ids_of_its_own() -> None:
+    state = state_of(VersionEntry("a", 1, 1, INT), VersionEntry(":.c:a", 1, 1, LONG))
+    assert state.id_of(".", INT) == 1
+    assert state.id_of(".c", LONG) == 1
+    assert state.id_of(".c", INT) is None
+    assert state.contexts == {".", ".c"}
+
+
+def test_schema_of_two_subjects_stays_until_the_last_goes() -> None:
+    state = state_of(VersionEntry("a", 1, 1, INT), VersionEntry("b", 1, 1, INT))
+    assert [entry.subject for entry in state.places(".", 1)] == ["a", "b"]
+    state.apply(ErasedVersion("a", 1))
+    assert state.id_of(".", INT) == 1
+    state.apply(ErasedVersion("b", 1))
+    assert state.id_of(".", INT) is None
+    assert state.names == []
+
+
+def test_deleted_subject_has_versions_for_who_wants_deleted_ones() -> None:
+    state = state_of(
+        VersionEntry("a", 1, 1, INT), VersionEntry("a", 2, 2, LONG), DeletedSubject("a", 1)
+    )
+    assert numbers(state, "a") == [2]
+    assert numbers(state, "a", deleted=True) == [1, 2]
+
+
+def test_cleared_subject_is_gone() -> None:
+    state = state_of(VersionEntry("a", 1, 1, INT), ClearedSubject("a"))
+    assert state.subjects == {}
+
+
+def test_versions_are_ascending_in_any_order_of_records() -> None:
+    state = state_of(VersionEntry("a", 2, 2, LONG), VersionEntry("a", 1, 1, INT))
+    assert numbers(state, "a") == [1, 2]
+
+
+def test_version_that_comes_again_replaces_the_first() -> None:
+    state = state_of(VersionEntry("a", 1, 1, INT), VersionEntry("a", 1, 2, LONG))
+    assert state.versions("a") == [VersionEntry("a", 1, 2, LONG)]
+    assert state.places(".", 1) == []
+    assert (".", 1) not in state.schemas
+
+
+def test_referrer_counts_until_it_is_deleted() -> None:
+    user = SchemaText("AVRO", '"X"', (Reference("X", "a", 1),))
+    entry = VersionEntry(":.c:b", 1, 1, user)
+    state = state_of(VersionEntry(":.c:a", 1, 2, INT), entry)
+    assert state.referrers(":.c:a", 1) == [entry]
+    assert state.referrers("a", 1) == []
+    state.apply(DeletedSubject(":.c:b", 1))
+    assert state.referrers(":.c:a", 1) == []
+
+
+def test_configuration_of_a_subject_stands_over_its_context_over_all() -> None:
+    state = state_of(SettingsEntry(None, {"compatibilityLevel": "FULL"}))
+    assert state.config(":.c:a")["compatibilityLevel"] == "FULL"
+    state.apply(SettingsEntry(":.c:", {"compatibilityLevel": "FORWARD", "normalize": True}))
+    state.apply(SettingsEntry(":.c:a", {"compatibilityLevel": "NONE"}))
+    assert state.config(":.c:a") == {"compatibilityLevel": "NONE", "normalize": True}
+    assert state.config(":.c:b")["compatibilityLevel"] == "FORWARD"
+    assert state.config("a")["compatibilityLevel"] == "FULL"
+    state.apply(SettingsEntry(None, None))
+    assert state.config("a") == {"compatibilityLevel": "BACKWARD"}
+
+
+def test_mode_that_overrides_stands_over_those_of_subjects() -> None:
+    state = state_of(ModeEntry("a", "IMPORT"), ModeEntry(None, "READONLY"))
+    assert (state.mode("a"), state.mode("b")) == ("IMPORT", "READONLY")
+    state.apply(ModeEntry(None, "READONLY_OVERRIDE"))
+    assert (state.mode("a"), state.mode("b")) == ("READONLY_OVERRIDE", "READONLY_OVERRIDE")
+
+
+def test_alias_leads_to_another_subject_of_the_context() -> None:
+    state = state_of(SettingsEntry(":.c:a", {"alias": "b"}))
+    assert state.target(":.c:a") == ":.c:b"
+    assert state.target("a") == "a"
+
+
+def test_state_depends_on_the_entries_that_compaction_leaves() -> None:
+    entries = [
+        VersionEntry("a", 1, 1, INT),
+        VersionEntry("a", 2, 2, LONG),
+        VersionEntry("a", 1, 1, INT, is_deleted=True),
+        SettingsEntry("a", {"compatibilityLevel": "NONE"}),
+        SettingsEntry("a", None),
+    ]
+    whole, compacted = state_of(*entries), state_of(*entries[1:3], entries[4])
+    assert whole.subjects == compacted.subjects
+    assert whole.schemas == compacted.schemas
+    assert whole.configs == compacted.configs
