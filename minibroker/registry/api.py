@@ -11,6 +11,7 @@ Changes come one after the other: each one decides on everything that is in the 
 from __future__ import annotations
 
 import asyncio
+import logging
 from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
@@ -65,7 +66,7 @@ from minibroker.registry.errors import (
     no_subject,
     no_version,
 )
-from minibroker.registry.forwarding import OFFSET
+from minibroker.registry.forwarding import FORWARDED, OFFSET
 from minibroker.registry.levels import LEVELS
 from minibroker.registry.listing import Page, Search
 from minibroker.registry.operations import (
@@ -96,6 +97,8 @@ if TYPE_CHECKING:
     from minibroker.registry.forwarding import Forwarding
     from minibroker.registry.state import RegistryState
     from minibroker.registry.topic import SchemasTopic
+
+logger = logging.getLogger(__name__)
 
 TRIES: Final = 3
 """So often a change begins again when the leader of the topic moves meanwhile."""
@@ -156,7 +159,12 @@ class RegistryApi:
     async def _read(self, operation: RegistryOperation, call: RegistryCall) -> Response:
         state = await self._topic.read()
         if isinstance(state, Elsewhere):
-            return await self._forward(state, call)
+            if not state.is_followed:
+                return await self._forward(state, call)
+            response = await self._forward_if_possible(state, call)
+            if response is not None:
+                return response
+            state = await self._topic.latest()
         return await _answer(await operation.run(self, call, state), call)
 
     async def _write(self, operation: RegistryOperation, call: RegistryCall) -> Response:
@@ -183,6 +191,17 @@ class RegistryApi:
     async def _forward(self, leader: Elsewhere, call: RegistryCall) -> Response:
         tree = self._topic.broker.cluster.tree
         return await self._forwarding.send(tree, leader.broker_id, call.request, call.body)
+
+    async def _forward_if_possible(self, leader: Elsewhere, call: RegistryCall) -> Response | None:
+        """Return the answer of the leader's registry, None where it has none."""
+        if FORWARDED in call.request.headers:
+            return None
+        try:
+            response = await self._forward(leader, call)
+        except RegistryError as error:
+            logger.info("the registry answers from what it has: %s", error)
+            return None
+        return None if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR else response
 
     # Subjects and versions.
 

@@ -31,7 +31,8 @@ FORWARDED: Final = "x-forward"
 OFFSET: Final = "x-minibroker-offset"
 """Name of the header with the end of the topic behind a write."""
 URLS: Final = "/minibroker/registries"
-TIMEOUT_S: Final = 30.0
+TIMEOUT_S: Final = 15.0
+"""A change is written, replicated and answered in less."""
 ANSWER_BYTES_MAX: Final = 64 << 20
 _PASSED_ON: Final = ("accept", "authorization", "content-type")
 _PIECE_BYTES: Final = 64 << 10

@@ -13,11 +13,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.broker.partitions.cold_reads import ROUNDS_MAX, ColdError, warm
-from minibroker.broker.partitions.partition import READ_UNCOMMITTED
 from minibroker.broker.slices import TimeSlice
 from minibroker.broker.storage.tasks import quick_switches
 from minibroker.kafka.error_codes import ErrorCode
@@ -33,7 +31,7 @@ from minibroker.registry.errors import (
 )
 from minibroker.registry.state import RegistryState
 from minibroker.rig.inspector import Inspector, TopicProgress
-from minibroker.rig.topic_records import read_batches
+from minibroker.rig.topic_records import ReadBatches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -42,7 +40,6 @@ if TYPE_CHECKING:
     from minibroker.broker.cluster.image import TopicImage
     from minibroker.broker.partitions.partition import Partition
     from minibroker.registry.entries import Entry
-    from minibroker.rig.topic_records import ReadBatches
 
 logger = logging.getLogger(__name__)
 
@@ -52,6 +49,8 @@ SMALL_BYTES: Final = 4 << 10
 """Batches up to this size are decoded on the loop."""
 REPLICATED_S: Final = 10.0
 """Longest wait until a record is visible."""
+FOLLOWED_S: Final = 2.0
+"""Longest wait until a follower hears of the high watermark."""
 REPLICAS_MAX: Final = 3
 _LOST: Final = frozenset(
     {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.UNKNOWN_TOPIC_ID}
@@ -63,6 +62,8 @@ class Elsewhere(NamedTuple):
     """The leader of the topic is another broker."""
 
     broker_id: int
+    is_followed: bool = False
+    """This broker has the topic, and cannot tell whether its last records are committed."""
 
 
 class SchemasTopic:
@@ -74,6 +75,8 @@ class SchemasTopic:
         self.state = RegistryState()
         self._topic_id = b""
         self._next_offset = 0
+        self._committed_offset = 0
+        """The leader said that all in-sync replicas have the records before it."""
         self._reading = asyncio.Lock()
         self._inspector: tuple[Broker, Inspector] | None = None
 
@@ -88,8 +91,8 @@ class SchemasTopic:
     # Reading.
 
     async def read(self) -> RegistryState | Elsewhere:
-        """Return the state with all records that are visible now, or the leader to ask if the topic
-        is not on this broker. Raises RegistryError.
+        """Return the state with every change that was answered, or the leader to ask: the topic is
+        not on this broker, or it has records that may not be committed. Raises RegistryError.
         """
         async with self._reading:
             broker = self.broker
@@ -106,6 +109,8 @@ class SchemasTopic:
                 await self._read_on(partition)
             except (KafkaError, CorruptionError) as error:
                 raise backend_failed(f"{partition} cannot be read: {error}") from None
+            if not partition.is_leader and self._next_offset < partition.log_end_offset:
+                return Elsewhere(image.partitions[0].leader, is_followed=True)
             return self.state
 
     def _begin_anew(self, topic_id: bytes) -> None:
@@ -113,15 +118,17 @@ class SchemasTopic:
             self.state = RegistryState()
         self._topic_id = topic_id
         self._next_offset = 0
+        self._committed_offset = 0
 
     async def _read_on(self, partition: Partition) -> None:
         """Raises KafkaError, CorruptionError."""
         turn = TimeSlice()
         while True:
             offset = max(self._next_offset, partition.log_start_offset)
-            if offset >= partition.high_watermark:
+            end_offset = self._end_offset(partition)
+            if offset >= end_offset:
                 return
-            batches = await _resident(partition, offset)
+            batches = await _resident(partition, offset, end_offset)
             if len(batches.data) <= SMALL_BYTES:
                 entries, next_offset = entries_of(batches)
             else:
@@ -133,6 +140,13 @@ class SchemasTopic:
                 if turn.is_over:
                     await turn.pause()
             self._next_offset = next_offset
+
+    def _end_offset(self, partition: Partition) -> int:
+        """Return the end of the records that are committed. A follower hears of the high watermark
+        with its next fetch, half a second later; the answer to a write says it at once.
+        """
+        committed_offset = min(self._committed_offset, partition.log_end_offset)
+        return max(partition.high_watermark, committed_offset)
 
     # Writing.
 
@@ -199,12 +213,24 @@ class SchemasTopic:
         await self.read()
 
     async def reaches(self, offset: int) -> None:
-        """Return when the state of a follower has the records before `offset`; a follower that is
-        too slow, or has no replica, is not waited for.
+        """Return when the state of a follower has the records before `offset`, which the leader has
+        committed. A follower that is too slow, or has no replica, is not waited for.
+        """
+        self._committed_offset = offset
+        partition = self.broker.partitions.replica(TOPIC, 0)
+        if partition is not None and partition.has_log and partition.log_end_offset < offset:
+            await self._wait(partition, offset, lambda: partition.has_log)
+
+    async def latest(self) -> RegistryState:
+        """Return the state of a follower once it knows which of its records are committed, or after
+        `FOLLOWED_S` what it has. Raises RegistryError.
         """
         partition = self.broker.partitions.replica(TOPIC, 0)
         if partition is not None and partition.has_log:
-            await self._wait(partition, offset, lambda: partition.has_log)
+            end_offset = partition.log_end_offset
+            await self._wait(partition, end_offset, lambda: partition.has_log, FOLLOWED_S)
+        state = await self.read()
+        return self.state if isinstance(state, Elsewhere) else state
 
     async def _until_visible(self, partition: Partition, end_offset: int) -> None:
         """Raises RegistryError."""
@@ -215,7 +241,11 @@ class SchemasTopic:
             )
 
     async def _wait(
-        self, partition: Partition, end_offset: int, may_come: Callable[[], bool]
+        self,
+        partition: Partition,
+        end_offset: int,
+        may_come: Callable[[], bool],
+        timeout_s: float = REPLICATED_S,
     ) -> bool:
         """Return whether readers get all before an offset, in time, and while it may come."""
         progress = TopicProgress()
@@ -224,7 +254,7 @@ class SchemasTopic:
         partition.waiters[progress] = None
         try:
             with suppress(TimeoutError):  # the high watermark tells
-                async with asyncio.timeout(REPLICATED_S):
+                async with asyncio.timeout(timeout_s):
                     while partition.high_watermark < end_offset and may_come():
                         progress.event.clear()
                         await progress.event.wait()
@@ -248,15 +278,26 @@ def _check_topic(broker: Broker, image: TopicImage) -> None:
         )
 
 
-async def _resident(partition: Partition, offset: int) -> ReadBatches:
-    """Return batches from an offset on, once they are in memory. Raises KafkaError."""
-    read_from = partial(read_batches, partition, offset, READ_UNCOMMITTED, READ_BYTES)
+async def _resident(partition: Partition, offset: int, end_offset: int) -> ReadBatches:
+    """Return batches between two offsets, once they are in memory. Raises KafkaError."""
+
+    def batches(*, resident_only: bool) -> ReadBatches:
+        partition.flush_staged()
+        log_read = partition.read_below(
+            offset,
+            READ_BYTES,
+            end_offset=end_offset,
+            min_one_batch=True,
+            resident_only=resident_only,
+        )
+        return ReadBatches(partition.topic, partition.index, offset, log_read.records, {})
+
     for _ in range(ROUNDS_MAX):
         try:
-            return read_from(resident_only=True)
+            return batches(resident_only=True)
         except ColdError as cold:
             await warm([cold])
-    return read_from()
+    return batches(resident_only=False)
 
 
 def entries_of(batches: ReadBatches) -> tuple[list[Entry], int]:

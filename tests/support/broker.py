@@ -36,6 +36,7 @@ class Minibroker:
         topics: Sequence[str] = (),
         listen: str | None = None,
         environment: Mapping[str, str] | None = None,
+        arguments: Sequence[str] = (),
     ) -> None:
         self.data_dir = data_dir
         self.log_path = log_path
@@ -45,6 +46,7 @@ class Minibroker:
         # A port that the kernel gives to nobody while the broker is stopped.
         self.listen = listen or f"127.0.0.1:{free_port()}"
         self.environment = dict(environment or {})
+        self.arguments = list(arguments)
         self.host = ""
         self.port = 0
         self.process: ManagedProcess | None = None
@@ -70,7 +72,7 @@ class Minibroker:
             command += ["--topic", topic]
         for key, value in self.settings.items():
             command += ["--set", f"{key}={value}"]
-        return command
+        return [*command, *self.arguments]
 
     def start(self) -> Minibroker:
         """Start and wait for the first line.
