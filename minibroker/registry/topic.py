@@ -49,6 +49,8 @@ SMALL_BYTES: Final = 4 << 10
 """Batches up to this size are decoded on the loop."""
 REPLICATED_S: Final = 10.0
 """Longest wait until a record is visible."""
+LEADER_S: Final = 10.0
+"""Longest wait for a leader of the topic."""
 FOLLOWED_S: Final = 2.0
 """Longest wait until a follower hears of the high watermark."""
 REPLICAS_MAX: Final = 3
@@ -155,7 +157,9 @@ class SchemasTopic:
         is none. Raises RegistryError.
         """
         broker = self.broker
-        image = broker.cluster.image.topics.get(TOPIC) or await self._create(broker)
+        image = broker.cluster.image.topics.get(TOPIC)
+        if image is None or image.partitions[0].leader < 0:
+            image = await _led_topic(broker, exists=image is not None)
         _check_topic(broker, image)
         partition = broker.partitions.find(TOPIC, 0)
         if partition is not None:
@@ -164,19 +168,6 @@ class SchemasTopic:
         if leader < 0 or leader == broker.config.broker_id:
             raise has_no_leader(f"the topic {TOPIC} has no leader now: try again")
         return Elsewhere(leader)
-
-    async def _create(self, broker: Broker) -> TopicImage:
-        """Make the topic, as Confluent's registry does. Raises RegistryError."""
-        replicas = max(1, min(REPLICAS_MAX, len(broker.cluster.image.brokers)))
-        try:
-            return await broker.cluster.create_topic(
-                TOPIC, 1, replicas, configs={"cleanup.policy": "compact"}
-            )
-        except KafkaError as error:
-            image = broker.cluster.image.topics.get(TOPIC)
-            if error.code is ErrorCode.TOPIC_ALREADY_EXISTS and image is not None:
-                return image
-            raise backend_failed(f"the topic {TOPIC} cannot be made: {error}") from None
 
     async def all_visible(self, partition: Partition) -> RegistryState:
         """Return the state with all records that the leader has, once all are visible.
@@ -262,6 +253,25 @@ class SchemasTopic:
             if partition.waiters is not None:
                 partition.waiters.pop(progress, None)
         return may_come() and partition.high_watermark >= end_offset
+
+
+async def _led_topic(broker: Broker, *, exists: bool) -> TopicImage:
+    """Return the topic once it has a leader, made as Confluent's registry makes it. Raises
+    RegistryError.
+    """
+    cluster = broker.cluster
+    try:
+        if not exists:
+            replicas = max(1, min(REPLICAS_MAX, len(cluster.image.brokers)))
+            await cluster.create_topic(TOPIC, 1, replicas, configs={"cleanup.policy": "compact"})
+    except KafkaError as error:
+        if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
+            raise backend_failed(f"the topic {TOPIC} cannot be made: {error}") from None
+    try:
+        await cluster.wait_for_leaders(TOPIC, LEADER_S)
+        return cluster.image.topics[TOPIC]
+    except (KafkaError, KeyError):
+        raise has_no_leader(f"the topic {TOPIC} has no leader now: try again") from None
 
 
 def _check_topic(broker: Broker, image: TopicImage) -> None:

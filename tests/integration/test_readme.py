@@ -47,6 +47,7 @@ TESTS_IN_PYTHON = (
     "Wait for consumers",
     "Each Kafka release",
     "Fixtures of your own",
+    "A registry in a test",
     "Faults and time",
     "A test with three brokers",
     "Faults of several brokers",
@@ -94,7 +95,7 @@ def test_every_section_has_a_test_or_a_reason() -> None:
     tested |= {"Groups on the command line", "Secured brokers"}  # test_command_line_page.py
     tested |= {"Bring 0.7 logs in", "Bring 0.7 consumers along"}  # test_import_07.py
     tested |= {"Look a position up"}  # as above
-    tested |= {OUTGROWING}
+    tested |= {OUTGROWING, "A schema registry"}
     without = {
         (block.section, text)
         for block in readme.blocks()
@@ -315,6 +316,25 @@ def test_the_control_api_by_hand(tmp_path: Path) -> None:
                 ),
             },
         )
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_a_schema_registry_by_hand(tmp_path: Path) -> None:
+    serve, *calls = commands("A schema registry")
+    registry = f"127.0.0.1:{free_port()}"
+    line = serve.replace("127.0.0.1:8081", registry)
+    with serving(f"{line} --listen 127.0.0.1:0 --ready-file ready", tmp_path) as address:
+        wait_until((tmp_path / "ready").exists, "the ready file is there")
+        assert (tmp_path / "ready").read_text().splitlines() == [
+            f"minibroker listening on {address}",
+            f"minibroker registry on http://{registry}",
+        ]
+        printed = [
+            json.loads(run_command(call.replace("127.0.0.1:8081", registry), tmp_path))
+            for call in calls
+        ]
+    latest = {"subject": "orders-value", "version": 1, "id": 1, "schema": '"string"'}
+    assert printed == [{"id": 1}, latest, {"compatibility": "FULL"}]
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")

@@ -32,7 +32,7 @@ def urls(cluster: Cluster) -> list[str]:
     return [broker.registry_url for broker in cluster.brokers]
 
 
-def test_what_one_registry_answered_all_have(cluster: Cluster) -> None:
+def test_answer_of_a_registry_holds_for_all(cluster: Cluster) -> None:
     for number, url in enumerate(urls(cluster)):
         schema_id = register(url, "orders-value", record("a", f"b{number}?"))
         assert schema_id == number + 1
@@ -134,20 +134,20 @@ def test_brokers_of_a_zookeeper_share_one_registry(tmp_path: Path, zookeeper: Zo
         )
         for number, port in enumerate(ports)
     ]
-    one, two = (f"http://127.0.0.1:{port}" for port in ports)
+    first, second = (f"http://127.0.0.1:{port}" for port in ports)
     try:
         for broker in brokers:
             broker.start()
         wait_until_acquainted(brokers)
-        assert register(one, "a", '"int"') == 1
-        assert register(two, "a", '"long"') == 2
-        assert register(one, "b", '"long"') == 2
-        assert ask(two, "GET", "/subjects/a/versions").body == [1, 2]
+        assert register(first, "a", '"int"') == 1
+        assert register(second, "a", '"long"') == 2
+        assert register(first, "b", '"long"') == 2
+        assert ask(second, "GET", "/subjects/a/versions").body == [1, 2]
         brokers[0].stop()
         answers: list[RegistryAnswer] = []
 
         def leads() -> bool:
-            answers.append(ask(two, "POST", "/subjects/a/versions", posted('"float"')))
+            answers.append(ask(second, "POST", "/subjects/a/versions", posted('"float"')))
             return answers[-1].status == 200
 
         assert brokers[1].process is not None
