@@ -18,6 +18,9 @@ SECTIONS: Final = {
         "stop": "minibroker.verbs.stop",
         "reset": "minibroker.verbs.reset",
     },
+    "Any Kafka": {
+        "proxy": "minibroker.verbs.proxy.plan",
+    },
     "Topics and groups": {
         "topics": "minibroker.verbs.topics",
         "produce": "minibroker.verbs.produce",

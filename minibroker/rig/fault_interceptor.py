@@ -30,6 +30,7 @@ from minibroker.rig.faults import Facts, Fault, FaultSet
 from minibroker.rig.fetching import Fetching
 from minibroker.rig.message_places import (
     give_error,
+    group_in,
     has_places,
     merge,
     places_in,
@@ -84,7 +85,6 @@ def _copied(image: MetadataImage) -> MetadataImage:
 
 
 DROPPED: Final = "connection dropped"
-_GROUP_FIELDS: Final = ("group_id", "group", "key")
 
 
 class _Altered(Answer):
@@ -215,14 +215,7 @@ class FaultInterceptor:
     # Facts.
 
     def _facts(self, call: Call, request: Message) -> Facts:
-        group = next(
-            (
-                value
-                for field in _GROUP_FIELDS
-                if isinstance(value := getattr(request, field, None), str) and value
-            ),
-            None,
-        )
+        group = group_in(request)
         places = frozenset(places_in(request, self._name_of_id))
         return Facts(call.handler.api_key, call.version, call.client_id, group, places)
 

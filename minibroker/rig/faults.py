@@ -58,6 +58,7 @@ LOGIN_FAULTS: Final = get_args(LoginFault)
 LEAST: Final = {
     "delay_ms": 0,
     "truncate_bytes": 0,
+    "bytes_per_s": 1,
     "partition": 0,
     "version": 0,
     "skip": 0,
@@ -81,6 +82,7 @@ _OF_REQUESTS: Final = (
     "drop",
     "twice",
     "truncate_bytes",
+    "bytes_per_s",
     "hold",
     "topic",
     "partition",
@@ -119,6 +121,7 @@ class Fault:
         drop: `"before"` the request is handled, or `"after"`: the connection ends unanswered.
         twice: the answer is sent two times.
         truncate_bytes: number of bytes of the answer to send before the connection ends.
+        bytes_per_s: the answer's bytes come so slowly; only in a proxy (`minibroker proxy`).
         hold: the connection is not read until the rule is removed.
         applied: with `error`: the request is handled anyway; None: as a broker would for
             this error (REQUEST_TIMED_OUT and NOT_ENOUGH_REPLICAS_AFTER_APPEND come after the work).
@@ -161,6 +164,7 @@ class Fault:
         drop: Drop | None = None,
         twice: bool = False,
         truncate_bytes: int | None = None,
+        bytes_per_s: int | None = None,
         hold: bool = False,
         applied: bool | None = None,
         topic: str | None = None,
@@ -185,6 +189,7 @@ class Fault:
         self.drop = _one_of("drop", drop, get_args(Drop))
         self.twice = twice
         self.truncate_bytes = truncate_bytes
+        self.bytes_per_s = bytes_per_s
         self.hold = hold
         self.applied = self.error in _APPLIED if applied is None else applied
         self.topic = topic
@@ -235,13 +240,15 @@ class Fault:
             self._check_other_fault("login", self.login, _OF_REQUESTS)
         elif not self._has_effect:
             raise ValueError(
-                "a fault needs an effect: error, delay_ms, drop, twice, truncate_bytes or hold"
+                "a fault needs an effect: error, delay_ms, drop, twice, truncate_bytes, "
+                "bytes_per_s or hold"
             )
 
     @property
     def _has_effect(self) -> bool:
         """Return whether a rule for requests does something to those that it meets."""
         changes_answer = self.error is not None or self.truncate_bytes is not None
+        changes_answer = changes_answer or self.bytes_per_s is not None
         return bool(changes_answer or self.delay_ms or self.drop or self.twice or self.hold)
 
     def _check_other_fault(self, kind: str, value: str, refused: tuple[str, ...]) -> None:
@@ -262,8 +269,9 @@ class Fault:
     @property
     def effect(self) -> str:
         """Return what it does to a request that it meets: `error NOT_CONTROLLER, delay 50 ms`."""
-        if self.broker is not None:
-            return str(self.broker).replace("_", " ")
+        kind = self.broker or self.login
+        if kind is not None:
+            return str(kind).replace("_", " ")
         parts = []
         if self.hold:
             parts.append("held")
@@ -277,6 +285,8 @@ class Fault:
             parts.append("answer sent twice")
         if self.truncate_bytes is not None:
             parts.append(f"answer cut after {self.truncate_bytes} bytes")
+        if self.bytes_per_s is not None:
+            parts.append(f"answer at {self.bytes_per_s} bytes/s")
         return ", ".join(parts)
 
     def __repr__(self) -> str:
@@ -338,6 +348,10 @@ class Fault:
     def alters_bytes(self) -> bool:
         """Return whether the answer's bytes change on their way out."""
         return self.twice or self.truncate_bytes is not None
+
+    def concerns(self, api_key: int) -> bool:
+        """Return whether requests of an API may meet it."""
+        return self._api_key in (None, api_key)
 
     def covers(self, topic: str, partition: int | None) -> bool:
         """Return whether a place in a request is one of the rule's; a rule without one covers every

@@ -40,6 +40,18 @@ _CLEARED: Final = {
 """Values of the fields beside an error."""
 
 
+_GROUP_FIELDS: Final = ("group_id", "group", "key")
+
+
+def group_in(message: Message) -> str | None:
+    """Return the group that a request names, None if it names none."""
+    for field in _GROUP_FIELDS:
+        value = getattr(message, field, None)
+        if isinstance(value, str) and value:
+            return value
+    return None
+
+
 def topic_of(message: Message, name_of_id: TopicName) -> str | None:
     """Return the topic that a structure is about, None if it is about none."""
     slots = message.__slots__

@@ -144,6 +144,11 @@ class Node:
 
         Raises ConfigError for a fault that cannot happen to this broker.
         """
+        if fault.bytes_per_s is not None:
+            raise ConfigError(
+                "bytes_per_s: a broker cannot slow its bytes down: put a proxy before it "
+                "(minibroker proxy, testing.Proxy)"
+            )
         if fault.login is not None:
             self._check_listeners(fault.login)
         if fault.broker == "killed":

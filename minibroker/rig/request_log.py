@@ -1,6 +1,7 @@
 """The log of requests: one line for each request, with the first error of its answer.
 
-`FaultInterceptor` writes it in a broker under test; other brokers have no such log.
+`FaultInterceptor` writes it in a broker under test, and a proxy has one, too. Other brokers have no
+such log.
 """
 
 from __future__ import annotations
@@ -9,16 +10,30 @@ import asyncio
 from collections import deque
 from itertools import islice
 from time import perf_counter_ns, time_ns
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from minibroker.broker.server.call import Call
-
 REQUESTS_MAX: Final = 10_000
 """Most requests that are kept."""
 _SIZE_FIELD_BYTES: Final = 4
+
+
+class LoggedCall(Protocol):
+    """A request in a broker, as the log needs it: `server.call.Call`."""
+
+    handler: Any
+    version: int
+    client_id: str | None
+    client_address: str
+    at_ms: int
+    started_ns: int
+    correlation_id: int
+    request_bytes: int
+    answer_bytes: int | None
+    subject: str
+    effect: str | None
 
 
 class SeenRequest(NamedTuple):
@@ -71,7 +86,7 @@ class RequestLog(deque[SeenRequest]):
         self._watchers = 0
         self.total = 0
         """Requests that have ended since the start; a `clear` does not change it."""
-        self.open: dict[Call, None] = {}
+        self.open: dict[LoggedCall, None] = {}
         """Requests without an answer, oldest first, while the log is watched."""
 
     @property
@@ -96,7 +111,7 @@ class RequestLog(deque[SeenRequest]):
         for event in self._waiting:
             event.set()
 
-    def note_call(self, call: Call, error: str | None, subject: str = "") -> None:
+    def note_call(self, call: LoggedCall, error: str | None, subject: str = "") -> None:
         """Note that a request is answered now, with this error or without one (None)."""
         self.open.pop(call, None)
         self.note(seen_request(call, error, subject, self.total + 1))
@@ -143,7 +158,7 @@ class RequestLog(deque[SeenRequest]):
             self.leave(event)
 
 
-def seen_request(call: Call, error: str | None, subject: str, number: int) -> SeenRequest:
+def seen_request(call: LoggedCall, error: str | None, subject: str, number: int) -> SeenRequest:
     """Return a request as it stands in the log; its duration is that until now."""
     size_bytes = call.answer_bytes
     elapsed_ns = perf_counter_ns() - call.started_ns

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from minibroker.testing.broker import Broker
     from minibroker.testing.cluster import Cluster
     from minibroker.testing.fixture_brokers import kafka_fixture
+    from minibroker.testing.proxy import Proxy
 
 __all__ = [
     "Allow",
@@ -31,6 +32,7 @@ __all__ = [
     "Deny",
     "Fault",
     "GroupMember",
+    "Proxy",
     "SeenRequest",
     "TopicRecord",
     "kafka_fixture",
@@ -43,6 +45,7 @@ _MODULES = {
     "Cluster": "minibroker.testing.cluster",
     "Fault": "minibroker.rig.faults",
     "GroupMember": "minibroker.rig.group_views",
+    "Proxy": "minibroker.testing.proxy",
     "SeenRequest": "minibroker.rig.request_log",
     "TopicRecord": "minibroker.rig.topic_records",
     "kafka_fixture": "minibroker.testing.fixture_brokers",

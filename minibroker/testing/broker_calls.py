@@ -11,22 +11,21 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from minibroker.broker.config.options import parse_topic
-from minibroker.rig.faults import api_named, error_named, refuse_in_loop
+from minibroker.rig.faults import refuse_in_loop
 from minibroker.testing.consumer_waits import ConsumerWaits
 from minibroker.testing.in_process import WAIT_TIMEOUT_S
 from minibroker.testing.report import group_lines, record_lines, request_lines
+from minibroker.testing.request_calls import RequestCalls
 from minibroker.testing.values import setting_text, to_bytes, to_headers, to_timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
     from datetime import datetime
 
-    from minibroker.kafka.error_codes import ErrorCode
     from minibroker.rig.group_views import GroupMember
     from minibroker.rig.inspector import Inspector
-    from minibroker.rig.names import ApiName, ErrorName
     from minibroker.rig.node import Node
-    from minibroker.rig.request_log import SeenRequest
+    from minibroker.rig.request_log import RequestLog
     from minibroker.rig.topic_records import TopicRecord
     from minibroker.testing.broker_faults import Faults
     from minibroker.testing.values import Headers, Value
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     Isolation = Literal["read_uncommitted", "read_committed"]
 
 
-class BrokerCalls(ConsumerWaits):
+class BrokerCalls(ConsumerWaits, RequestCalls):
     """One broker, for the thread of the test."""
 
     faults: Faults
@@ -52,6 +51,10 @@ class BrokerCalls(ConsumerWaits):
     def await_node(self, call: Callable[[Node], Coroutine[Any, Any, Any]]) -> Any:
         """Run a coroutine of the broker's node on its loop and return its result."""
         return self._await(call(self._running))
+
+    @property
+    def _request_log(self) -> RequestLog:
+        return self._running.request_log
 
     @property
     def _look(self) -> Inspector:
@@ -218,50 +221,6 @@ class BrokerCalls(ConsumerWaits):
         groups: dict[str, str] = self.call(self._look.groups)
         return groups
 
-    @property
-    def requests(self) -> list[SeenRequest]:
-        """Return the last 10,000 requests since the start or reset, oldest first."""
-        requests: list[SeenRequest] = self.call(lambda: list(self._running.request_log))
-        return requests
-
-    def wait_for_requests(
-        self,
-        api: ApiName,
-        count: int = 1,
-        *,
-        error: ErrorName | ErrorCode | None = None,
-        client_id: str | None = None,
-        timeout_s: float = WAIT_TIMEOUT_S,
-    ) -> list[SeenRequest]:
-        """Wait until clients have been answered `count` requests of a kind; return all of those.
-
-        `error`: only those answered with it. Raises ValueError for a name that Kafka does not have;
-        TimeoutError, which says how many came; RuntimeError in a running event loop, which needs
-        `wait_for_requests_async`.
-        """
-        refuse_in_loop("wait_for_requests")
-        is_wanted = _request_filter(api, error, client_id)
-        requests: list[SeenRequest] = self._await(
-            self._running.request_log.wait_for(is_wanted, count, timeout_s), timeout_s
-        )
-        return requests
-
-    async def wait_for_requests_async(
-        self,
-        api: ApiName,
-        count: int = 1,
-        *,
-        error: ErrorName | ErrorCode | None = None,
-        client_id: str | None = None,
-        timeout_s: float = WAIT_TIMEOUT_S,
-    ) -> list[SeenRequest]:
-        """Wait like `wait_for_requests`, for a test that runs in a loop."""
-        is_wanted = _request_filter(api, error, client_id)
-        requests: list[SeenRequest] = await self._awaited(
-            self._running.request_log.wait_for(is_wanted, count, timeout_s)
-        )
-        return requests
-
     def report(self, requests: int = 20, records: int = 5) -> str:
         """Return the last requests, the groups and the topics' last records as tables.
 
@@ -282,23 +241,3 @@ class BrokerCalls(ConsumerWaits):
             if part:
                 lines += ["", *part]
         return "\n".join(lines)
-
-
-def _request_filter(
-    api: str, error: str | ErrorCode | None, client_id: str | None
-) -> Callable[[SeenRequest], bool]:
-    """Return a function that tells whether a request is wanted.
-
-    Raises ValueError for a wrong name.
-    """
-    name = api_named(api).name
-    code = None if error is None else error_named(error).name
-
-    def is_wanted(request: SeenRequest) -> bool:
-        return (
-            request.api == name
-            and code in (None, request.error)
-            and client_id in (None, request.client_id)
-        )
-
-    return is_wanted

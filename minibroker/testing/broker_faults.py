@@ -14,11 +14,28 @@ from minibroker.rig.faults import Fault
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Coroutine, Iterator
 
-    from minibroker.rig.node import Node
+    from minibroker.rig.faults import FaultSet
 
     Put = Callable[["Faults", Fault], Fault]
 
 P = ParamSpec("P")
+
+
+class Disturbed(Protocol):
+    """A broker's node, or a proxy: it has rules. Belongs to its loop."""
+
+    @property
+    def faults(self) -> FaultSet:
+        """Return every rule."""
+
+    async def add(self, fault: Fault) -> None:
+        """Apply a rule until `remove`. Raises ConfigError for one that cannot happen here."""
+
+    async def remove(self, fault: Fault) -> None:
+        """End a rule."""
+
+    async def clear(self) -> None:
+        """Remove every rule."""
 
 
 class OnNodes(Protocol):
@@ -26,7 +43,7 @@ class OnNodes(Protocol):
 
     def __call__(
         self,
-        call: Callable[[Node], Coroutine[Any, Any, Any]],
+        call: Callable[[Any], Coroutine[Any, Any, Any]],
         broker_ids: Collection[int] | None,
     ) -> list[Any]:
         """`broker_ids`: of the nodes, None for all."""
@@ -106,5 +123,5 @@ class Faults:
         self._on_nodes(lambda node: node.remove(fault), None)
 
 
-async def _rules_of(node: Node) -> list[Fault]:
+async def _rules_of(node: Disturbed) -> list[Fault]:
     return list(node.faults)

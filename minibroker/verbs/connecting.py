@@ -50,39 +50,35 @@ def _user(text: str) -> tuple[str, str]:
     return name, password
 
 
+SECURITY: Final = Option(
+    "--security",
+    Kind("PROTOCOL", _protocol, choices=PROTOCOLS),
+    "PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL (security.protocol)",
+    CONNECTION,
+    default="PLAINTEXT",
+)
+USER: Final = Option(
+    "--user",
+    Kind("NAME:PASSWORD", _user, show=lambda user: f"{user[0]}:…"),
+    f"log in as this user, by {DEFAULT_MECHANISM} unless sasl.mechanism says otherwise; "
+    "@FILE reads it from a file",
+    CONNECTION,
+)
+CA: Final = Option(
+    "--ca",
+    FILE,
+    "the CA of the broker's certificate, in a PEM file (ssl.truststore.location)",
+    CONNECTION,
+)
+
+
 class ClusterOptions(NamedTuple):
     """A cluster, as the user gives it; `Part(ClusterOptions)` in a plan."""
 
     bootstrap: Annotated[str | None, BOOTSTRAP] = None
-    security: Annotated[
-        str | None,
-        Option(
-            "--security",
-            Kind("PROTOCOL", _protocol, choices=PROTOCOLS),
-            "PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL (security.protocol)",
-            CONNECTION,
-            default="PLAINTEXT",
-        ),
-    ] = None
-    user: Annotated[
-        tuple[str, str] | None,
-        Option(
-            "--user",
-            Kind("NAME:PASSWORD", _user, show=lambda user: f"{user[0]}:…"),
-            f"log in as this user, by {DEFAULT_MECHANISM} unless sasl.mechanism says otherwise; "
-            "@FILE reads it from a file",
-            CONNECTION,
-        ),
-    ] = None
-    ca: Annotated[
-        str | None,
-        Option(
-            "--ca",
-            FILE,
-            "the CA of the broker's certificate, in a PEM file (ssl.truststore.location)",
-            CONNECTION,
-        ),
-    ] = None
+    security: Annotated[str | None, SECURITY] = None
+    user: Annotated[tuple[str, str] | None, USER] = None
+    ca: Annotated[str | None, CA] = None
     kafka: Annotated[Mapping[str, str], KAFKA] = {}
     kafka_config: Annotated[str | None, KAFKA_CONFIG] = None
 

@@ -96,6 +96,7 @@ def test_every_section_has_a_test_or_a_reason() -> None:
     tested |= {"Bring 0.7 logs in", "Bring 0.7 consumers along"}  # test_import_07.py
     tested |= {"Look a position up"}  # as above
     tested |= {OUTGROWING, "A schema registry"}
+    tested |= {"A proxy before any Kafka", "A proxy in a test"}  # test_proxy_page.py
     without = {
         (block.section, text)
         for block in readme.blocks()

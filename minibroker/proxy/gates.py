@@ -1,0 +1,179 @@
+"""`Gates`: a listener for each broker of the cluster, and the addresses that clients get.
+
+    127.0.0.1:9192 ─► kafka-1:9092        the one of --listen, which asks any of --to
+    127.0.0.1:9193 ─► kafka-2:9092        made when an answer names the broker for the first time
+    127.0.0.1:9194 ─► kafka-3:9092
+
+A broker keeps its listener as long as the proxy runs. Belongs to the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import TYPE_CHECKING, Final
+
+from minibroker.kafka.errors import ConfigError
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable, Iterable
+
+    from minibroker.proxy.addresses import Address
+
+GATES_MAX: Final = 1_000
+"""Brokers with a listener; the addresses of more pass as they are."""
+PORTS_TRIED: Final = 100
+"""Ports behind the first that are tried for a broker, before a free one is taken."""
+PORT_MAX: Final = 65_535
+BACKLOG: Final = 1_024
+ANY_HOST: Final = ("0.0.0.0", "::")
+"""Hosts of a listener that clients cannot connect to."""
+
+
+class Gate:
+    """A listener, and the broker behind it."""
+
+    def __init__(self, targets: tuple[Address, ...], port: int) -> None:
+        self.targets = targets
+        """The addresses to connect to, in this order. Constant."""
+        self.port = port
+        """Constant after the first start."""
+        self.server: asyncio.Server | None = None
+        """None while it does not listen."""
+
+
+class Gates:
+    """The listeners of one proxy."""
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        targets: tuple[Address, ...],
+        *,
+        advertised_host: str | None,
+        tls: ssl.SSLContext | None,
+        make_end: Callable[[Gate], asyncio.BaseProtocol],
+    ) -> None:
+        """Take `host` and `port` of the first listener (0: a free port), which leads to `targets`.
+
+        `advertised_host`: what clients are told, None: `host`, or for a host that stands for all
+        addresses the one that the client came to.
+        """
+        self._host = host
+        self._advertised_host = advertised_host
+        self._tls = tls
+        self._make_end = make_end
+        self.first = Gate(targets, port)
+        self._by_address: dict[Address, Gate] = {}
+        self._opening = asyncio.Lock()
+        self._refused: set[Address] = set()
+        """Addresses that cannot be served."""
+        self._next_port = port
+
+    @property
+    def all(self) -> list[Gate]:
+        """Return every listener, the first one first."""
+        return list(dict.fromkeys((self.first, *self._by_address.values())))
+
+    async def start(self) -> None:
+        """Listen for the first address. Raises ConfigError where that cannot be."""
+        try:
+            await self._listen(self.first)
+        except OSError as error:
+            raise ConfigError(
+                f"--listen {self._host}:{self.first.port}: cannot listen: {error.strerror or error}"
+            ) from error
+        self._next_port = self.first.port + 1
+
+    async def listen_again(self) -> None:
+        """Listen at every address once more, after `close`. Raises OSError."""
+        for gate in self.all:
+            if gate.server is None:
+                await self._listen(gate)
+
+    def close(self) -> None:
+        """Stop to listen; connections are the owner's."""
+        for gate in self.all:
+            if gate.server is not None:
+                gate.server.close()
+                gate.server = None
+
+    def own_address(self, address: Address, local_host: str) -> Address | None:
+        """Return where clients reach a broker through the proxy, None while nobody listens for it.
+
+        `local_host`: the address to which the client of this answer came.
+        """
+        gate = self._by_address.get(address)
+        if gate is None:
+            return address if address in self._refused else None
+        if self._advertised_host is not None:
+            return self._advertised_host, gate.port
+        return (local_host if self._host in ANY_HOST else self._host), gate.port
+
+    async def open_all(self, addresses: Iterable[Address]) -> str | None:
+        """Listen for each of these brokers; return a sentence if one cannot be served."""
+        failure = None
+        async with self._opening:
+            for address in addresses:
+                if address not in self._by_address and address not in self._refused:
+                    failure = await self._open(address) or failure
+        return failure
+
+    async def _open(self, address: Address) -> str | None:
+        if await self._is_first(address):
+            self._by_address[address] = self.first
+            return None
+        name = f"{address[0]}:{address[1]}"
+        if len(self._by_address) >= GATES_MAX:
+            return f"{name} is one broker more than {GATES_MAX}: clients go there directly"
+        gate = Gate((address,), 0)
+        ports = range(self._next_port, min(self._next_port + PORTS_TRIED, PORT_MAX + 1))
+        for port in (*(ports if self._next_port > 1 else ()), 0):
+            gate.port = port
+            try:
+                await self._listen(gate)
+            except OSError as error:
+                if port:
+                    continue
+                self._refused.add(address)
+                return f"cannot listen for {name}, clients go there directly: {error}"
+            break
+        self._by_address[address] = gate
+        if gate.port >= self._next_port > 1:
+            self._next_port = gate.port + 1
+        return None
+
+    async def _is_first(self, address: Address) -> bool:
+        """Return whether the first listener leads to this broker alone, by this or another name of
+        its host.
+        """
+        if len(self.first.targets) != 1 or self.first in self._by_address.values():
+            return address == self.first.targets[0]
+        host, port = self.first.targets[0]
+        if address == (host, port):
+            return True
+        if address[1] != port:
+            return False
+        return not (await _ips_of(host)).isdisjoint(await _ips_of(address[0]))
+
+    async def _listen(self, gate: Gate) -> None:
+        """Raises OSError."""
+        gate.server = await asyncio.get_running_loop().create_server(
+            lambda: self._make_end(gate),
+            self._host,
+            gate.port,
+            backlog=BACKLOG,
+            ssl=self._tls,
+        )
+        gate.port = gate.server.sockets[0].getsockname()[1]
+
+
+async def _ips_of(host: str) -> set[str]:
+    """Return the addresses of a host, none if nobody knows it."""
+    try:
+        infos = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except OSError:
+        return set()
+    return {str(info[4][0]) for info in infos}

@@ -1,0 +1,110 @@
+"""`Pending`: a request that went through the proxy and has no answer yet.
+
+They stand in the order of the requests of a connection, as Kafka answers them. An answer that the
+proxy gives itself stands among them, and leaves when its turn comes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from struct import Struct
+from typing import TYPE_CHECKING, Any, Final
+
+from minibroker.kafka.protocol.api_keys import APIS
+
+if TYPE_CHECKING:
+    from minibroker.proxy.heads import RequestHead
+    from minibroker.rig.faults import Fault
+
+_CORRELATION_ID: Final = Struct(">i")
+
+
+class Pending:
+    """A request without its answer. Belongs to the loop."""
+
+    __slots__ = (
+        "at_ms",
+        "closes",
+        "correlation_id",
+        "ends",
+        "failed",
+        "fault",
+        "frame",
+        "head",
+        "is_token",
+        "own_answer",
+        "request_bytes",
+        "started_ns",
+    )
+
+    def __init__(self, head: RequestHead | None, correlation_id: int, request_bytes: int) -> None:
+        self.head = head
+        """None for bytes that are no request of Kafka's."""
+        self.correlation_id = correlation_id
+        self.request_bytes = request_bytes
+        self.started_ns = time.perf_counter_ns()
+        self.at_ms = 0
+        """The machine's wall clock when the request came, while somebody looks on."""
+        self.frame: bytes | None = None
+        """The request's own bytes, or the first of them, while somebody looks on."""
+        self.fault: Fault | None = None
+        """The rule that met it and has something to do with the answer."""
+        self.failed: Any = None
+        """The answer for places that were taken out of the request."""
+        self.own_answer: bytes | None = None
+        """The whole frame, where Kafka is not asked."""
+        self.ends = False
+        """True if the connection ends when its turn comes."""
+        self.is_token = False
+        """True for a token of a login, which has no header."""
+        self.closes = False
+        """True if the connection ends behind the answer."""
+
+    @property
+    def is_own(self) -> bool:
+        """Return whether Kafka does not know of it."""
+        return self.own_answer is not None or self.ends
+
+    @property
+    def api(self) -> str:
+        """Return Kafka's name of the request."""
+        return "bytes" if self.head is None else APIS[self.head.api_key].name
+
+
+class PendingQueue(deque[Pending]):
+    """The requests of one connection without their answer, the oldest first."""
+
+    def match(self, correlation_id: int) -> Pending | None:
+        """Return the request that an answer of Kafka's is for, after dropping older ones that got
+        none; None where it answers nothing that was asked.
+
+        Bytes without a head have a correlation id only if they were a request.
+        """
+        if not self or self[0].is_own:
+            return None
+        first = self[0]
+        if first.correlation_id == correlation_id:
+            return first
+        later = self._later(correlation_id)
+        if later:
+            for _ in range(later):
+                self.popleft()
+            return self[0]
+        return first if first.head is None else None
+
+    def _later(self, correlation_id: int) -> int:
+        """Return the number of requests before the one of this id, 0 if there is none."""
+        for number, pending in enumerate(self):
+            if pending.is_own:
+                return 0
+            if number and pending.correlation_id == correlation_id:
+                return number
+        return 0
+
+
+def correlation_of(data: bytes, at: int) -> int:
+    """Return the four bytes from `at` on as a number, 0 if they are not there."""
+    if len(data) - at < _CORRELATION_ID.size:
+        return 0
+    return int(_CORRELATION_ID.unpack_from(data, at)[0])

@@ -1,0 +1,180 @@
+"""`KafkaProxy`: listeners, connections, rules and the log of requests, on one loop.
+
+`testing.Proxy` has one in a thread, `minibroker proxy` has one in a process.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from minibroker.kafka.errors import ConfigError
+from minibroker.proxy.desk import Desk
+from minibroker.proxy.gates import Gates
+from minibroker.proxy.link import Link
+from minibroker.proxy.upstream import Upstream
+from minibroker.rig.request_log import RequestLog, SeenRequest
+
+if TYPE_CHECKING:
+    import asyncio
+    import ssl
+    from collections.abc import Callable
+
+    from minibroker.client.settings import ClientSettings
+    from minibroker.proxy.addresses import Address
+    from minibroker.proxy.gates import Gate
+    from minibroker.rig.faults import Fault, FaultSet
+    from minibroker.trace.exchange import Exchange
+
+SERVED_BROKER_FAULTS: Final = ("paused", "killed")
+REFUSED_LOGIN_FAULTS: Final = ("tls_cut", "tls_slow")
+
+
+class KafkaProxy:
+    """A proxy between `start` and `stop`. Belongs to the loop."""
+
+    def __init__(
+        self,
+        settings: ClientSettings,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        *,
+        advertised_host: str | None = None,
+        tls: ssl.SSLContext | None = None,
+        keeps_requests: bool = True,
+        on_event: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Take the settings of a client of Kafka, and where to listen.
+
+        Args:
+            settings: addresses of Kafka, and TLS and login where the proxy ends them.
+            host: address of all listeners.
+            port: that of the first one, 0: a free one.
+            advertised_host: what clients are told, None: `host`.
+            tls: for the clients' side, None: plaintext.
+            keeps_requests: whether `request_log` is kept; then each frame is decoded.
+            on_event: gets a sentence about what is unusual.
+
+        Raises ConfigError for settings of TLS that cannot be.
+        """
+        self._desk = Desk()
+        self._desk.on_event = on_event
+        self._upstream = Upstream(settings)
+        self.request_log = RequestLog()
+        """The last requests."""
+        if keeps_requests:
+            self.watch(self._log)
+        self._host = host
+        self._advertised_host = advertised_host
+        self._links: set[Link] = set()
+        self._gates = Gates(
+            host,
+            port,
+            self._upstream.targets,
+            advertised_host=advertised_host,
+            tls=tls,
+            make_end=self._make_end,
+        )
+        self.is_running = False
+        """True after the start, unless a rule killed it."""
+
+    @property
+    def faults(self) -> FaultSet:
+        """Return every rule."""
+        return self._desk.faults
+
+    @property
+    def address(self) -> Address:
+        """Return host and port for clients."""
+        return self._advertised_host or self._host, self._gates.first.port
+
+    @property
+    def brokers(self) -> list[tuple[int, tuple[Address, ...]]]:
+        """Return port → addresses of the broker, of each listener."""
+        return [(gate.port, gate.targets) for gate in self._gates.all]
+
+    @property
+    def connection_count(self) -> int:
+        """Return the number of clients' connections."""
+        return len(self._links)
+
+    def watch(self, show: Callable[[Exchange], None]) -> None:
+        """Show each exchange from now on."""
+        self._desk.onlookers.append(show)
+
+    async def start(self) -> None:
+        """Listen. Raises ConfigError where that cannot be."""
+        await self._gates.start()
+        self.is_running = True
+
+    async def stop(self) -> None:
+        """End all connections and listeners."""
+        self.is_running = False
+        for fault in self.faults:
+            self._desk.release(fault)
+        self._close()
+
+    def _close(self) -> None:
+        self._gates.close()
+        for link in list(self._links):
+            link.abort()
+
+    def _make_end(self, gate: Gate) -> asyncio.BaseProtocol:
+        link = Link(self._desk, gate, self._gates, self._upstream, on_end=self._links.discard)
+        self._links.add(link)
+        return link.client
+
+    def _log(self, exchange: Exchange) -> None:
+        self.request_log.note(
+            SeenRequest(
+                api=exchange.api,
+                version=exchange.version,
+                client_id=exchange.client_id,
+                client_address=exchange.client_address,
+                at_ms=int(exchange.at_ms),
+                duration_ms=exchange.duration_ms or 0.0,
+                error=exchange.error if exchange.answer_bytes is not None else NO_ANSWER,
+                correlation_id=exchange.correlation_id,
+                request_bytes=exchange.request_bytes,
+                answer_bytes=exchange.answer_bytes,
+                subject=exchange.subject,
+                fault=exchange.fault,
+                machine_ms=exchange.at_ms,
+                number=exchange.number,
+            )
+        )
+
+    # Faults.
+
+    async def add(self, fault: Fault) -> None:
+        """Apply a rule until `remove`. Raises ConfigError for one that cannot happen here."""
+        if fault.broker is not None and fault.broker not in SERVED_BROKER_FAULTS:
+            served = " and broker=".join(SERVED_BROKER_FAULTS)
+            raise ConfigError(
+                f"broker={fault.broker} happens inside of a broker: a proxy has broker={served}"
+            )
+        if fault.login in REFUSED_LOGIN_FAULTS:
+            raise ConfigError(
+                f"login={fault.login}: a proxy sees no TLS handshake: use a rule for all requests, "
+                "with drop or delay_ms"
+            )
+        self.faults.add(fault)
+        if fault.broker == "killed":
+            self.is_running = False
+            self._close()
+
+    async def remove(self, fault: Fault) -> None:
+        """End a rule; what it holds goes on. Raises OSError where a port is taken meanwhile."""
+        fault.is_removed = True
+        self._desk.release(fault)
+        if fault.broker == "killed" and not any(rule.broker == "killed" for rule in self.faults):
+            await self._gates.listen_again()
+            self.is_running = True
+
+    async def clear(self) -> None:
+        """Remove every rule."""
+        for fault in self.faults:
+            await self.remove(fault)
+
+
+NO_ANSWER: Final = "no answer"
+"""The error of a request that got none, in the log of requests."""

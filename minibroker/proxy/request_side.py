@@ -1,0 +1,327 @@
+"""`RequestSide`: the requests of one connection, on their way from the client to Kafka.
+
+    frame ─► head ─► nobody looks into it: passes, as it comes
+                 └─► whole ─► a rule meets it? ─ no ─► passes
+                                    │ yes
+                                    └► waits · is refused · is split · passes with a mark
+
+A refused request is answered here and Kafka never sees it. One that is refused for some partitions
+goes on without them, and `answer_side` puts their errors into the answer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.protocol.api_keys import (
+    FETCH,
+    METADATA,
+    PRODUCE,
+    SASL_AUTHENTICATE,
+    SASL_HANDSHAKE,
+    load_messages,
+)
+from minibroker.proxy import codec
+from minibroker.proxy.facts import facts_of, login_user
+from minibroker.proxy.frames import SIZE_BYTES, FrameCutter, FrameWay
+from minibroker.proxy.heads import HEAD_BYTES_MAX, RequestHead, head_bytes, read_head
+from minibroker.proxy.limits import (
+    FRAME_BYTES_MAX,
+    LOOKED_AT_BYTES_MAX,
+    PENDING_MAX,
+    SHOWN_BYTES_MAX,
+    SHOWN_HEAD_BYTES,
+    SMALL_BYTES,
+)
+from minibroker.proxy.pending import Pending, correlation_of
+from minibroker.proxy.refusals import refusal
+from minibroker.rig.message_places import has_places, take_out
+
+if TYPE_CHECKING:
+    from minibroker.proxy.answer_side import AnswerSide
+    from minibroker.proxy.desk import Desk
+    from minibroker.proxy.wire import DueCall, Wire
+    from minibroker.rig.faults import Fault
+
+PRODUCE_HEAD_BYTES: Final = 256
+"""So much of a Produce is there before its way is chosen: `acks` is within."""
+_TLS_START: Final = b"\x16\x03"
+_WRONG_LOGIN: Final = "Authentication failed during authentication due to invalid credentials"
+_LOGIN_KINDS: Final = {
+    "PLAIN": ("wrong_password", "sasl_cut", "sasl_slow"),
+    "OAUTHBEARER": ("expired_token", "sasl_cut", "sasl_slow"),
+}
+_SCRAM_KINDS: Final = ("wrong_password", "expired_token", "sasl_cut", "sasl_slow")
+
+
+class RequestSide:
+    """The requests of one connection. Belongs to the loop."""
+
+    watches_end = False
+
+    def __init__(self, desk: Desk, wire: Wire, answers: AnswerSide) -> None:
+        self._desk = desk
+        self._wire = wire
+        self._answers = answers
+        self.cutter = FrameCutter(self)
+        self._is_first = True
+        """True until the first frame of the connection."""
+        self._has_tokens = False
+        """True behind SaslHandshake v0: tokens follow that have no header."""
+        self._mechanism: str | None = None
+        """The mechanism of a login that has begun; its first token comes next."""
+        self._timer: DueCall | None = None
+        self._waits_for: tuple[Fault, Any] | None = None
+        """The rule that holds the connection, and what goes on then."""
+
+    # The cutter calls these.
+
+    def judge(self, size: int, data: bytes, at: int) -> FrameWay:
+        """Do `FrameSide.judge`."""
+        if self._is_first and data.startswith(_TLS_START, at - SIZE_BYTES):
+            self._desk.on_event(
+                f"{self._wire.client_address} speaks TLS, which ends at Kafka: its requests cannot "
+                "be read, and the addresses in their answers stay Kafka's"
+            )
+            self._answers.be_raw()
+            return FrameWay.RAW
+        if not 0 <= size <= FRAME_BYTES_MAX:
+            self._desk.on_event(
+                f"{self._wire.client_address} sent bytes that are no frame (a size of {size}): "
+                "they pass"
+            )
+            self._answers.be_raw()
+            return FrameWay.RAW
+        arrived = len(data) - at
+        if arrived < min(size, head_bytes(data, at)):
+            return FrameWay.MORE
+        end = at + min(size, arrived)
+        head = read_head(data, at, min(end, at + HEAD_BYTES_MAX))
+        if head is None:
+            return self._judge_unknown(size, data, at)
+        if head.api_key == PRODUCE and arrived < min(size, PRODUCE_HEAD_BYTES):
+            return FrameWay.MORE
+        if self._is_looked_at(head, size):
+            return FrameWay.WHOLE
+        self._expect(self._pending(head, size, data, at - SIZE_BYTES))
+        return FrameWay.PASS
+
+    def _judge_unknown(self, size: int, data: bytes, at: int) -> FrameWay:
+        if self._desk.is_watched and size <= SHOWN_BYTES_MAX:
+            return FrameWay.WHOLE
+        self._expect(self._pending(None, size, data, at - SIZE_BYTES))
+        return FrameWay.PASS
+
+    def _pending(self, head: RequestHead | None, size: int, data: bytes, at: int) -> Pending:
+        """Return the request whose frame begins at `at`; an onlooker gets what is here of it."""
+        if head is None:
+            pending = Pending(None, correlation_of(data, at + SIZE_BYTES + 4), size)
+            pending.is_token = self._has_tokens or self._is_first
+        else:
+            pending = Pending(head, head.correlation_id, size)
+            if head.api_key != SASL_AUTHENTICATE:
+                self._has_tokens = head.api_key == SASL_HANDSHAKE and head.version == 0
+        if self._desk.is_watched:
+            pending.at_ms = self._desk.clock.now_ms()
+            shown_bytes = size if size <= SHOWN_BYTES_MAX else SHOWN_HEAD_BYTES
+            pending.frame = data[at : at + SIZE_BYTES + shown_bytes]
+        self._is_first = False
+        return pending
+
+    def _is_looked_at(self, head: RequestHead, size: int) -> bool:
+        if size > LOOKED_AT_BYTES_MAX:
+            return False
+        return (self._desk.is_watched and size <= SHOWN_BYTES_MAX) or self._desk.may_meet(head)
+
+    def pass_on(self, data: bytes) -> None:
+        """Do `FrameSide.pass_on`."""
+        self._wire.to_kafka(data)
+
+    def end_passing(self) -> None:
+        """Do `FrameSide.end_passing`: nothing waits for the end of a request."""
+
+    def take(self, frame: bytes) -> None:
+        """Do `FrameSide.take`."""
+        size = len(frame) - SIZE_BYTES
+        head = read_head(frame, SIZE_BYTES, len(frame))
+        pending = self._pending(head, size, frame, 0)
+        if head is None or not self._desk.may_meet(head):
+            self._forward(pending, frame)
+        elif size <= SMALL_BYTES or head.api_key == PRODUCE:
+            self._meet(pending, frame, codec.read_request(head, frame))
+        else:
+            self._hold()
+            self._wire.run(self._meet_later(pending, head, frame))
+
+    # Rules.
+
+    async def _meet_later(self, pending: Pending, head: RequestHead, frame: bytes) -> None:
+        """Decode a large request beside the loop, then go on."""
+        import asyncio  # noqa: PLC0415  seldom
+
+        request = await asyncio.to_thread(codec.read_request, head, frame)
+        self._meet(pending, frame, request)
+        if self._waits_for is None and self._timer is None:
+            self._go_on()
+
+    def _meet(self, pending: Pending, frame: bytes, request: Any) -> None:
+        """Apply the rule that meets the request, if there is one."""
+        head = pending.head
+        assert head is not None
+        fault = self._login_fault(head, request)
+        if fault is None:
+            fault = self._desk.faults.first(facts_of(head, request, self._desk.name_of))
+        if fault is None:
+            self._forward(pending, frame)
+            return
+        pending.fault = fault
+
+        def act() -> None:
+            self._act(pending, frame, request, fault)
+
+        if fault.hold:
+            self._hold()
+            self._wait_for_removal(fault, act)
+        elif fault.delay_ms:
+            self._hold()
+            self._timer = self._wire.later(fault.delay_ms / 1000, lambda: self._end_wait(act))
+        else:
+            act()
+
+    def _wait_for_removal(self, fault: Fault, act: Any) -> None:
+        def go_on() -> None:
+            self._end_wait(act)
+
+        self._waits_for = (fault, go_on)
+        self._desk.wait(fault, go_on)
+
+    def _end_wait(self, act: Any) -> None:
+        self._timer = self._waits_for = None
+        act()
+        self._go_on()
+
+    def _act(self, pending: Pending, frame: bytes, request: Any, fault: Fault) -> None:
+        """Do what the rule says, after its wait."""
+        if fault.login is not None:
+            self._act_on_login(pending, frame, fault)
+        elif fault.drop == "before":
+            pending.ends = True
+            self._expect(pending)
+        elif fault.error is None or request is None or self._is_applied(fault, pending):
+            self._forward(pending, frame)
+        else:
+            self._refuse(pending, frame, request, fault)
+
+    @staticmethod
+    def _is_applied(fault: Fault, pending: Pending) -> bool:
+        assert pending.head is not None
+        return fault.applied or pending.head.api_key == METADATA
+
+    def _refuse(self, pending: Pending, frame: bytes, request: Any, fault: Fault) -> None:
+        """Answer with the rule's error, for the whole request or for the places of the rule."""
+        head = pending.head
+        assert head is not None
+        assert fault.error is not None
+        name_of, detail = self._desk.name_of, f"{fault!r}"
+        if fault.topic is None and fault.partition is None:
+            self._answer(pending, refusal(request, head.version, fault.error, detail))
+            return
+        if head.api_key == FETCH and request.session_id:
+            # A session leaves out what has not changed, and so the faulted partition.
+            lost = load_messages(FETCH)[1](error_code=int(ErrorCode.FETCH_SESSION_ID_NOT_FOUND))
+            self._answer(pending, lost)
+            return
+        covered = take_out(request, fault.covers, name_of)
+        if covered is None:
+            self._forward(pending, frame)
+            return
+        failed = refusal(covered, head.version, fault.error, detail)
+        if not has_places(request, name_of):
+            self._answer(pending, failed)
+            return
+        if head.api_key == FETCH:
+            request.session_epoch, request.max_wait_ms = -1, 0
+        pending.failed = failed
+        self._forward(pending, codec.write_request(head, request))
+
+    def _answer(self, pending: Pending, response: Any) -> None:
+        """Answer here. An API without a place for an error, and a client that wants no answer: the
+        connection ends.
+        """
+        head = pending.head
+        assert head is not None
+        if response is None or not head.wants_answer:
+            pending.ends = True
+        else:
+            pending.own_answer = codec.write_answer(head, response)
+        self._expect(pending)
+
+    # Logins.
+
+    def _login_fault(self, head: RequestHead, request: Any) -> Fault | None:
+        """Return the rule that meets the first token of a login, None for none."""
+        if head.api_key == SASL_HANDSHAKE and request is not None:
+            self._mechanism = request.mechanism
+        if head.api_key != SASL_AUTHENTICATE or request is None or self._mechanism is None:
+            return None
+        mechanism, self._mechanism = self._mechanism, None
+        kinds = _LOGIN_KINDS.get(mechanism, _SCRAM_KINDS)
+        return self._desk.faults.first_login(kinds, login_user(mechanism, request.auth_bytes))
+
+    def _act_on_login(self, pending: Pending, frame: bytes, fault: Fault) -> None:
+        head = pending.head
+        assert head is not None
+        if fault.login == "sasl_slow":
+            self._forward(pending, frame)
+        elif fault.login == "sasl_cut":
+            pending.ends = True
+            self._expect(pending)
+        else:
+            _, response_class = load_messages(SASL_AUTHENTICATE)
+            refused = response_class(
+                error_code=int(ErrorCode.SASL_AUTHENTICATION_FAILED), error_message=_WRONG_LOGIN
+            )
+            pending.own_answer = codec.write_answer(head, refused)
+            pending.closes = True
+            self._expect(pending)
+
+    # The way on.
+
+    def _forward(self, pending: Pending, frame: bytes) -> None:
+        self._expect(pending)
+        self._wire.to_kafka(frame)
+
+    def _expect(self, pending: Pending) -> None:
+        """Put a request into the order of answers."""
+        head = pending.head
+        if head is not None and not head.wants_answer and not pending.is_own:
+            if pending.fault is None or pending.fault.drop is None:
+                self._answers.note_unanswered(pending)
+                return
+            pending.ends = True
+        self._answers.expect(pending)
+        if len(self._answers.queue) >= PENDING_MAX:
+            self._wire.read_client(is_on=False)
+
+    def _hold(self) -> None:
+        self.cutter.is_held = True
+        self._wire.read_client(is_on=False)
+
+    def _go_on(self) -> None:
+        self.cutter.resume()
+        if not self.cutter.is_held and len(self._answers.queue) < PENDING_MAX:
+            self._wire.read_client(is_on=True)
+
+    def make_room(self) -> None:
+        """Read the client again: answers have come."""
+        if not self.cutter.is_held:
+            self._wire.read_client(is_on=True)
+
+    def close(self) -> None:
+        """Forget what waits."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._waits_for is not None:
+            self._desk.forget(*self._waits_for)
+            self._waits_for = None

@@ -1,0 +1,171 @@
+"""`Proxy`: a proxy in the test's process, before any Kafka: faults, and the log of requests.
+
+    with Proxy("kafka:9092") as proxy:
+        run_my_service(bootstrap_servers=proxy.bootstrap)
+        proxy.faults.add("Produce", error="NOT_LEADER_OR_FOLLOWER", times=2)
+
+The clients of the test take `proxy.bootstrap` for Kafka's address. Each broker of the cluster has a
+listener, and the answers of Kafka name these.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from minibroker.client.given_settings import for_reader
+from minibroker.client.settings import client_settings
+from minibroker.testing.broker_faults import Faults
+from minibroker.testing.in_process import START_TIMEOUT_S, WAIT_TIMEOUT_S
+from minibroker.testing.loop_thread import LoopThread
+from minibroker.testing.report import request_lines
+from minibroker.testing.request_calls import RequestCalls
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping
+    from concurrent.futures import Future
+
+    from minibroker.proxy.proxy import KafkaProxy
+    from minibroker.rig.request_log import RequestLog
+
+EVENTS_MAX: Final = 1_000
+"""Most sentences of `events` that are kept."""
+
+
+class Proxy(RequestCalls):
+    """A proxy between `start` and `stop`, or in a `with` block, sync or async. Its loop runs in a
+    thread of its own.
+
+    Args:
+        to: Kafka's address, `HOST:PORT`, or several with commas.
+        config: settings of a Kafka client, where the proxy speaks TLS with Kafka or logs in there:
+            `{"security.protocol": "SSL", "ssl.truststore.location": …}`, with the names of Java,
+            librdkafka or Spark. Without a login here, those of the clients go on to Kafka.
+        host: address of the listeners.
+        port: port of the first one, 0: a free one. The other brokers have the ports behind it.
+    """
+
+    def __init__(
+        self,
+        to: str,
+        config: Mapping[str, str] | None = None,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+    ) -> None:
+        """Raises ConfigError for settings that cannot be."""
+        settings = {"client.id": "minibroker-proxy", **(config or {}), "bootstrap.servers": to}
+        self._settings = client_settings(for_reader(settings))
+        self._address = (host, port)
+        self._proxy: KafkaProxy
+        self._thread = LoopThread(self._serving)
+        self.events: list[str] = []
+        """Sentences about what was unusual: unreadable bytes, a broker that cannot be reached."""
+        self.faults = Faults(self._on_proxy)
+        """Faults to inject: `proxy.faults.add("Produce", error="NOT_LEADER_OR_FOLLOWER")`."""
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    async def __aenter__(self) -> Self:
+        await asyncio.wrap_future(self._thread.begin())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        ended = self._thread.end()
+        if ended is not None:
+            await asyncio.wrap_future(ended)
+            self._thread.join()
+
+    def start(self) -> None:
+        """Start it; clients may come when this returns. Raises ConfigError."""
+        self._thread.begin().result(START_TIMEOUT_S)
+
+    def stop(self) -> None:
+        """Stop it; do nothing if it is stopped."""
+        ended = self._thread.end()
+        if ended is not None:
+            ended.result(START_TIMEOUT_S)
+            self._thread.join()
+
+    @asynccontextmanager
+    async def _serving(self) -> AsyncIterator[None]:
+        from minibroker.proxy.proxy import KafkaProxy  # noqa: PLC0415  only who asks pays
+
+        self._proxy = KafkaProxy(self._settings, *self._address, on_event=self._note_event)
+        await self._proxy.start()
+        yield
+        await self._proxy.stop()
+
+    def _note_event(self, sentence: str) -> None:
+        if len(self.events) < EVENTS_MAX:
+            self.events.append(sentence)
+
+    @property
+    def _running(self) -> KafkaProxy:
+        if not self._thread.is_running:
+            raise RuntimeError("this proxy is not running: use it in a with block, or start it")
+        return self._proxy
+
+    @property
+    def bootstrap(self) -> str:
+        """Return `HOST:PORT` for a client's bootstrap.servers."""
+        host, port = self._running.address
+        return f"{host}:{port}"
+
+    @property
+    def brokers(self) -> dict[str, str]:
+        """Return the address of each listener → that of the broker behind it."""
+        host = self._address[0]
+        listeners: list[tuple[int, Any]] = self.call(lambda: self._running.brokers)
+        return {
+            f"{host}:{port}": ",".join(f"{name}:{number}" for name, number in targets)
+            for port, targets in listeners
+        }
+
+    @property
+    def _request_log(self) -> RequestLog:
+        return self._running.request_log
+
+    def reset(self) -> None:
+        """Remove every fault, and forget the requests so far; clients stay connected."""
+        self.faults.clear()
+        self.faults.forget()
+        self.call(self._running.request_log.clear)
+
+    def report(self, requests: int = 20) -> str:
+        """Return the last requests as a table. For the report of a test that failed."""
+        return "\n".join(request_lines(self.requests[-requests:]))
+
+    def _on_proxy(
+        self,
+        call: Callable[[KafkaProxy], Coroutine[Any, Any, Any]],
+        broker_ids: Collection[int] | None,
+    ) -> list[Any]:
+        """Do `broker_faults.OnNodes`; the rules are for all brokers."""
+        return [self._await(call(self._running))]
+
+    def call(self, function: Callable[[], Any]) -> Any:
+        """Run a function on the proxy's loop and return its result."""
+
+        async def call() -> Any:
+            return function()
+
+        return self._await(call())
+
+    def _await(self, coroutine: Coroutine[Any, Any, Any], timeout_s: float = WAIT_TIMEOUT_S) -> Any:
+        return self._submit(coroutine).result(timeout_s + 5)
+
+    async def _awaited(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        return await asyncio.wrap_future(self._submit(coroutine))
+
+    def _submit(self, coroutine: Coroutine[Any, Any, Any]) -> Future[Any]:
+        if not self._thread.is_running:
+            coroutine.close()
+            raise RuntimeError("this proxy is not running: use it in a with block, or start it")
+        return self._thread.submit(coroutine)

@@ -1,0 +1,1 @@
+"""`minibroker proxy`: a proxy between clients and any Kafka."""
