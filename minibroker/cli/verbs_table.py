@@ -29,6 +29,9 @@ SECTIONS: Final = {
         "wait": "minibroker.verbs.wait",
         "record": "minibroker.verbs.record.plan",
     },
+    "Looking in": {
+        "trace": "minibroker.verbs.trace",
+    },
     "Outgrowing": {
         "hand-over": "minibroker.verbs.hand_over",
         "take-back": "minibroker.verbs.take_back",

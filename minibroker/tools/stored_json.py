@@ -1,8 +1,6 @@
 """A stored record as JSON, in the form of Kafka's generated converters.
 
-Names in Kafka's spelling (`group_id` → `groupId`), bytes in base64, ids in URL-safe base64 without
-padding, one line. A field that the version does not have is left out, and so is a tagged field with
-its default value. The generated classes say both in `JSON_FIELDS`.
+Fields as `json_form` has them, bytes in base64, ids in URL-safe base64 without padding, one line.
 
 Source: Kafka's generated …JsonConverter classes; Jackson's ObjectNode.toString.
 """
@@ -16,6 +14,7 @@ from typing import Final
 
 from minibroker.kafka.ids import TopicId, topic_id_to_text
 from minibroker.kafka.java_numbers import double_to_text
+from minibroker.kafka.protocol.json_form import fields_of
 from minibroker.kafka.protocol.message import Message
 
 Json = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
@@ -31,14 +30,7 @@ class RawNumber(str):
 
 def to_json(message: Message, version: int) -> dict[str, Json]:
     """Return the fields that `message` has in `version`, in order."""
-    content: dict[str, Json] = {}
-    for name, kind, first, last, is_tagged in message.JSON_FIELDS:
-        value = getattr(message, name)
-        if not first <= version <= last:
-            continue
-        if not is_tagged or value != getattr(type(message)(), name):
-            content[_camel(name)] = _value(kind, value, version)
-    return content
+    return {name: _value(kind, value, version) for name, kind, value in fields_of(message, version)}
 
 
 def to_line(content: Json) -> str:
@@ -68,8 +60,3 @@ def _value(kind: str, value: object, version: int) -> Json:
     if value is None or isinstance(value, str | int):
         return value
     raise TypeError(f"a {kind} is a {type(value).__name__}")
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(part.capitalize() for part in rest)

@@ -30,7 +30,8 @@ def to_line(exchange: Exchange) -> str:
 def outcome(exchange: Exchange) -> str:
     """Return the error or `ok`, the duration, and the fault that a rule made of it."""
     if exchange.answer_bytes is None:
-        text = "no answer"
+        asks_for_none = getattr(exchange.request, "acks", None) == 0
+        text = "no answer asked for" if asks_for_none else "no answer"
     else:
         text = exchange.error or "ok"
         if exchange.duration_ms is not None:

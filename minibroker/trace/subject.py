@@ -26,6 +26,7 @@ from minibroker.kafka.protocol.answer_error import error_name
 from minibroker.kafka.protocol.message import Message
 from minibroker.kafka.protocol.primitives import ZERO_UUID
 from minibroker.trace.batches import count_of, summarize
+from minibroker.trace.embedded import assignment_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -147,6 +148,27 @@ TOPIC_NAME_MAX: Final = 249
 
 def describe(message: Message, names: Mapping[bytes, str]) -> str:
     """Return the subject of a request or an answer, at most `SUBJECT_MAX` characters, one line."""
+    return _joined(_first_parts(message, names))
+
+
+def describe_both(
+    request: Message | None, answer: Message | None, names: Mapping[bytes, str]
+) -> str:
+    """Return the subject of an exchange: that of the request, an arrow, and that of the answer.
+
+    The answer's part leaves out what the request says: topics, partitions and ids that it repeats.
+    """
+    parts = [] if request is None else _first_parts(request, names)
+    repeated = {*parts, *(part.partition(" ")[0] for part in parts)}
+    replies = [] if answer is None else _first_parts(answer, names)
+    reply = _joined([part for part in replies if part not in repeated])
+    if not reply:
+        return _joined(parts)
+    return f"{_joined(parts)} → {reply}" if parts else f"→ {reply}"
+
+
+def _first_parts(message: Message, names: Mapping[bytes, str]) -> list[str]:
+    """Return the texts of a message's fields, until they are longer than a subject."""
     parts: list[str] = []
     length = 0
     for part in _parts(message, names, 0):
@@ -154,19 +176,12 @@ def describe(message: Message, names: Mapping[bytes, str]) -> str:
         length += len(part) + 2
         if length > SUBJECT_MAX:
             break
+    return parts
+
+
+def _joined(parts: list[str]) -> str:
     text = ", ".join(parts)
     return text if len(text) <= SUBJECT_MAX else f"{text[: SUBJECT_MAX - 1]}…"
-
-
-def describe_both(
-    request: Message | None, answer: Message | None, names: Mapping[bytes, str]
-) -> str:
-    """Return the subject of an exchange: that of the request, an arrow, and that of the answer."""
-    question = "" if request is None else describe(request, names)
-    reply = "" if answer is None else describe(answer, names)
-    if not reply or reply == question:
-        return question
-    return f"{question} → {reply}" if question else f"→ {reply}"
 
 
 def learn_names(message: Message, names: TopicNames) -> None:
@@ -216,6 +231,10 @@ def _parts(message: Message, names: Mapping[bytes, str], depth: int) -> Iterator
         elif isinstance(value, Message):
             if depth < DEPTH_MAX:
                 yield from _parts(value, names, depth + 1)
+        elif slot == "assignment" and isinstance(value, bytes):
+            text = assignment_text(value)
+            if text is not None:
+                yield f"gets {text if len(text) <= SUBJECT_MAX else text[: SUBJECT_MAX - 1] + '…'}"
         elif slot in DECISIONS:
             yield DECISIONS[slot][bool(value)]
         elif slot == "topics" and value is None:

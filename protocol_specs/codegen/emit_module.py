@@ -57,7 +57,7 @@ def stored_source(record: StoredRecord) -> str:
     for side in record.sides:
         base = "VersionedMessage" if side.type is None else "Message"
         plans += _plans(side.message, side.doc, base, _constants(side.message))
-    text = _module(lines, plans, names, has_json_fields=True)
+    text = _module(lines, plans, names)
     types = [(side.type, side.message.root.name) for side in record.sides if side.type is not None]
     if types:
         rows = [f"    {number}: {name}," for number, name in types]
@@ -87,13 +87,7 @@ def _notes(version_notes: dict[str, str]) -> Lines:
     return ["", "Versions:", *(f"{version}: {note}" for version, note in version_notes.items())]
 
 
-def _module(
-    lines: Lines,
-    plans: list[ClassPlan],
-    names: dict[StructSpec, str],
-    *,
-    has_json_fields: bool = False,
-) -> str:
+def _module(lines: Lines, plans: list[ClassPlan], names: dict[StructSpec, str]) -> str:
     layouts: set[str] = set()
     body: Lines = []
     module_names: set[str] = set()
@@ -102,7 +96,7 @@ def _module(
             continue
         module_names.add(names[plan.struct])
         emitter = StructEmitter(plan.message, plan.struct, names, layouts)
-        constants = plan.constants + (_json_fields(plan.struct) if has_json_fields else [])
+        constants = plan.constants + _json_fields(plan.struct, names)
         body += ["", "", *emitter.class_lines(plan.base, constants, plan.doc)]
     text = "\n".join(body)
     if layouts:
@@ -117,14 +111,14 @@ def _module(
     return "\n".join(lines) + "\n" + text + "\n"
 
 
-def _json_fields(struct: StructSpec) -> Lines:
-    """Return the constant that `minibroker/tools/stored_json.py` reads.
+def _json_fields(struct: StructSpec, names: dict[StructSpec, str]) -> Lines:
+    """Return the constant that `minibroker/kafka/protocol/json_form.py` reads.
 
     It has name, type, first and last version of each field, and whether the field is tagged.
     """
     rows = [
-        f'    ("{field.name}", "{field.item_type}", {field.versions.first}, {field.versions.last},'
-        f" {field.tag is not None}),"
+        f'    ("{field.name}", "{names[field.struct] if field.struct else field.item_type}",'
+        f" {field.versions.first}, {field.versions.last}, {field.tag is not None}),"
         for field in struct.fields
     ]
     return ["JSON_FIELDS: JsonFields = (", *rows, ")"] if rows else []

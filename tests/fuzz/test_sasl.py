@@ -16,7 +16,7 @@ from tests.support.in_process import request_frame
 
 if TYPE_CHECKING:
     from minibroker.broker.security.sasl.authenticator import Header
-    from minibroker.broker.security.sasl.exchange import Exchange
+    from minibroker.broker.security.sasl.exchange import SaslExchange
 
 LOGINS = 3000
 TOKENS = (
@@ -42,7 +42,7 @@ class Listener:
         self._mechanisms = Mechanisms(config, config.listeners[0], config_of_user=lambda _: {})
         self.mechanisms = self._mechanisms.names
 
-    def begin(self, mechanism: str) -> Exchange:
+    def begin(self, mechanism: str) -> SaslExchange:
         return self._mechanisms.begin(mechanism)
 
     def max_session_ms(self, mechanism: str) -> int:

@@ -70,6 +70,8 @@ NOT_RUN: Final = {
     "minibroker pipeline archive --topic orders --to s3:": (
         "needs an object store; tests/pipeline/test_object_store.py has one"
     ),
+    "tcpdump -i any": "captures as root; tests/unit/verbs/test_trace.py reads such a capture",
+    "16:19:42.139 Produce": "lines that are printed",
     "docker compose": _NEEDS_DOCKER,
     "export MINIBROKER_ALICE=": _NEEDS_DOCKER,
     "kcat -b localhost:9097": _NEEDS_DOCKER,

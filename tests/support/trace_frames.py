@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from minibroker.kafka.protocol.header import response_header, write_request_header
 from minibroker.kafka.protocol.primitives import Writer
-from minibroker.trace.decode import Frames
+from minibroker.trace.decode import Frames, decode
+from minibroker.trace.exchange import Exchange
 from tests.support.protocol_values import ValueMaker
 from tests.support.reference_codec import MessageSpec, encode, load_specs
 
@@ -21,6 +22,22 @@ SPECS = {spec.class_name: spec for spec in load_specs()}
 
 WIRE = Path(__file__).parents[1] / "golden" / "wire"
 START_MS = 1_700_000_000_000.0
+EXCHANGE = Exchange(
+    number=1,
+    connection=1,
+    client_address="127.0.0.1:50000",
+    broker="127.0.0.1:9092",
+    api="Produce",
+    version=9,
+    correlation_id=7,
+    client_id="shop",
+    at_ms=1_700_000_000_123.9,
+    duration_ms=3.21,
+    request_bytes=10,
+    answer_bytes=10,
+    subject="orders-0",
+    error=None,
+)
 
 
 def recorded_frames(broker: str = "3.9.1") -> list[Frames]:
@@ -40,6 +57,17 @@ def recorded_frames(broker: str = "3.9.1") -> list[Frames]:
         )
         for number, row in enumerate(rows, 1)
     ]
+
+
+def numbered(exchanges: list[Frames]) -> list[Frames]:
+    """Return the exchanges with their numbers as correlation ids, as on one connection."""
+    result: list[Frames] = []
+    for frames in exchanges:
+        number = frames.number.to_bytes(4, "big")
+        request, answer = bytes(frames.request), frames.answer
+        changed = None if answer is None else number + bytes(answer[4:])
+        result.append(frames._replace(request=request[:4] + number + request[8:], answer=changed))
+    return result
 
 
 def random_frames(api: Api, seed: int) -> Iterator[Frames]:
@@ -62,3 +90,16 @@ def random_frames(api: Api, seed: int) -> Iterator[Frames]:
 
 def _body(spec: MessageSpec, seed: int, version: int) -> bytes:
     return encode(spec, ValueMaker(spec, seed).message(version), version)
+
+
+def request_frame(message: Any, version: int, correlation_id: int = 7) -> bytes:
+    """Return a request of the client `c`."""
+    writer = Writer()
+    write_request_header(writer, message.API_KEY, version, correlation_id, "c")
+    message.write(writer, version)
+    return writer.to_bytes()
+
+
+def exchange_of(request: bytes, answer: bytes | None = None, **fields: Any) -> Exchange:
+    """Return the exchange of frames without a past."""
+    return decode(Frames(1, 1, "127.0.0.1:5", "b:9092", 0.0, 1.25, request, answer, **fields), {})

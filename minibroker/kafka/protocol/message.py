@@ -16,7 +16,7 @@ _SECRET = frozenset({"auth_bytes", "hmac", "salted_password"})
 
 
 JsonFields = tuple[tuple[str, str, int, int, bool], ...]
-"""Name, type, first and last version of each field of a class, and whether the field is tagged."""
+"""Name, type (that of a struct is its class), first and last version, and whether it is tagged."""
 
 
 class Message:
@@ -24,7 +24,7 @@ class Message:
 
     __slots__: tuple[str, ...] = ()
     JSON_FIELDS: JsonFields = ()
-    """The fields of a stored record or of a struct in one; other messages have no JSON."""
+    """The fields of the class, for its JSON."""
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from minibroker.kafka.protocol.api_keys import SASL_AUTHENTICATE
@@ -11,24 +9,10 @@ from minibroker.kafka.protocol.header import response_header, write_request_head
 from minibroker.kafka.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from minibroker.kafka.protocol.messages.produce import ProduceRequest
 from minibroker.kafka.protocol.primitives import Writer
-from minibroker.trace.decode import TOKEN, Frames, decode, has_answer, read_head
+from minibroker.trace.decode import TOKEN, decode, has_answer, read_head
 from minibroker.trace.exchange import Exchange
 from minibroker.trace.line import to_line
-from tests.support.trace_frames import recorded_frames
-
-
-def request_frame(message: Any, version: int, correlation_id: int = 7) -> bytes:
-    """Return a request of the client `c`."""
-    writer = Writer()
-    write_request_header(writer, message.API_KEY, version, correlation_id, "c")
-    message.write(writer, version)
-    return writer.to_bytes()
-
-
-def exchange_of(request: bytes, answer: bytes | None = None, **fields: Any) -> Exchange:
-    """Return the exchange of frames without a past."""
-    return decode(Frames(1, 1, "127.0.0.1:5", "b:9092", 0.0, 1.25, request, answer, **fields), {})
-
+from tests.support.trace_frames import exchange_of, recorded_frames, request_frame
 
 ASKED = request_frame(MetadataRequest(topics=[MetadataRequestTopic(name="a")]), 9)
 

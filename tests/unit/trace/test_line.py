@@ -2,25 +2,8 @@
 
 from __future__ import annotations
 
-from minibroker.trace.exchange import Exchange
 from minibroker.trace.line import clock_text, to_line
-
-EXCHANGE = Exchange(
-    number=1,
-    connection=1,
-    client_address="127.0.0.1:50000",
-    broker="127.0.0.1:9092",
-    api="Produce",
-    version=9,
-    correlation_id=7,
-    client_id="shop",
-    at_ms=1_700_000_000_123.9,
-    duration_ms=3.21,
-    request_bytes=10,
-    answer_bytes=10,
-    subject="orders-0",
-    error=None,
-)
+from tests.support.trace_frames import EXCHANGE
 
 
 def test_a_line_has_time_api_client_subject_and_duration() -> None:

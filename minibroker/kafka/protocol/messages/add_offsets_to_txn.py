@@ -15,7 +15,7 @@ Generated from protocol_specs/apis/25_add_offsets_to_txn.json by `python -m prot
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _IH = Struct(">ih")
@@ -29,6 +29,12 @@ class AddOffsetsToTxnRequest(Message):
     API_KEY = 25
     VERSIONS = (0, 4)
     FLEXIBLE_FROM: int | None = 3
+    JSON_FIELDS: JsonFields = (
+        ("transactional_id", "string", 0, 4, False),
+        ("producer_id", "int64", 0, 4, False),
+        ("producer_epoch", "int16", 0, 4, False),
+        ("group_id", "string", 0, 4, False),
+    )
 
     def __init__(
         self,
@@ -84,6 +90,10 @@ class AddOffsetsToTxnResponse(Message):
     API_KEY = 25
     VERSIONS = (0, 4)
     FLEXIBLE_FROM: int | None = 3
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 4, False),
+        ("error_code", "error_code", 0, 4, False),
+    )
 
     def __init__(
         self,

@@ -16,7 +16,7 @@ Generated from protocol_specs/apis/24_add_partitions_to_txn.json by `python -m p
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message, not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _IH = Struct(">ih")
@@ -28,6 +28,10 @@ class AddPartitionsToTxnTopic(Message):
     """Partitions of this transaction, grouped by topic."""
 
     __slots__ = ("name", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 5, False),
+        ("partitions", "int32", 0, 5, False),
+    )
 
     def __init__(
         self,
@@ -74,6 +78,13 @@ class AddPartitionsToTxnTransaction(Message):
     """Transactions to extend or verify; from v4 on."""
 
     __slots__ = ("transactional_id", "producer_id", "producer_epoch", "verify_only", "topics")
+    JSON_FIELDS: JsonFields = (
+        ("transactional_id", "string", 4, 5, False),
+        ("producer_id", "int64", 4, 5, False),
+        ("producer_epoch", "int16", 4, 5, False),
+        ("verify_only", "bool", 4, 5, False),
+        ("topics", "AddPartitionsToTxnTopic", 4, 5, False),
+    )
 
     def __init__(
         self,
@@ -124,6 +135,13 @@ class AddPartitionsToTxnRequest(Message):
     API_KEY = 24
     VERSIONS = (0, 5)
     FLEXIBLE_FROM: int | None = 3
+    JSON_FIELDS: JsonFields = (
+        ("transactions", "AddPartitionsToTxnTransaction", 4, 5, False),
+        ("v3_and_below_transactional_id", "string", 0, 3, False),
+        ("v3_and_below_producer_id", "int64", 0, 3, False),
+        ("v3_and_below_producer_epoch", "int16", 0, 3, False),
+        ("v3_and_below_topics", "AddPartitionsToTxnTopic", 0, 3, False),
+    )
 
     def __init__(
         self,
@@ -225,6 +243,10 @@ class AddPartitionsToTxnPartitionResult(Message):
     """Results by partition."""
 
     __slots__ = ("partition_index", "partition_error_code")
+    JSON_FIELDS: JsonFields = (
+        ("partition_index", "int32", 0, 5, False),
+        ("partition_error_code", "error_code", 0, 5, False),
+    )
 
     def __init__(
         self,
@@ -255,6 +277,10 @@ class AddPartitionsToTxnTopicResult(Message):
     """Results grouped by topic."""
 
     __slots__ = ("name", "results_by_partition")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 5, False),
+        ("results_by_partition", "AddPartitionsToTxnPartitionResult", 0, 5, False),
+    )
 
     def __init__(
         self,
@@ -305,6 +331,10 @@ class AddPartitionsToTxnResult(Message):
     """Results by transaction; from v4 on."""
 
     __slots__ = ("transactional_id", "topic_results")
+    JSON_FIELDS: JsonFields = (
+        ("transactional_id", "string", 4, 5, False),
+        ("topic_results", "AddPartitionsToTxnTopicResult", 4, 5, False),
+    )
 
     def __init__(
         self,
@@ -344,6 +374,12 @@ class AddPartitionsToTxnResponse(Message):
     API_KEY = 24
     VERSIONS = (0, 5)
     FLEXIBLE_FROM: int | None = 3
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 5, False),
+        ("error_code", "error_code", 4, 5, False),
+        ("results_by_transaction", "AddPartitionsToTxnResult", 4, 5, False),
+        ("results_by_topic_v3_and_below", "AddPartitionsToTxnTopicResult", 0, 3, False),
+    )
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ Generated from protocol_specs/apis/80_add_raft_voter.json by `python -m protocol
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message, not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried
 from minibroker.kafka.protocol.primitives import ZERO_UUID, Reader, Writer
 
 _IH = Struct(">ih")
@@ -23,6 +23,11 @@ class Listener(Message):
     """Controller listeners of the new voter."""
 
     __slots__ = ("name", "host", "port")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 1, False),
+        ("host", "string", 0, 1, False),
+        ("port", "uint16", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -61,6 +66,14 @@ class AddRaftVoterRequest(Message):
     API_KEY = 80
     VERSIONS = (0, 1)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("cluster_id", "string", 0, 1, False),
+        ("timeout_ms", "int32", 0, 1, False),
+        ("voter_id", "int32", 0, 1, False),
+        ("voter_directory_id", "uuid", 0, 1, False),
+        ("listeners", "Listener", 0, 1, False),
+        ("ack_when_committed", "bool", 1, 1, False),
+    )
 
     def __init__(
         self,
@@ -125,6 +138,11 @@ class AddRaftVoterResponse(Message):
     API_KEY = 80
     VERSIONS = (0, 1)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 1, False),
+        ("error_code", "error_code", 0, 1, False),
+        ("error_message", "string", 0, 1, False),
+    )
 
     def __init__(
         self,

@@ -9,7 +9,7 @@ Generated from protocol_specs/apis/67_allocate_producer_ids.json by `python -m p
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _IHQI = Struct(">ihqi")
@@ -23,6 +23,10 @@ class AllocateProducerIdsRequest(Message):
     API_KEY = 67
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("broker_id", "int32", 0, 0, False),
+        ("broker_epoch", "int64", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -54,6 +58,12 @@ class AllocateProducerIdsResponse(Message):
     API_KEY = 67
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 0, False),
+        ("error_code", "error_code", 0, 0, False),
+        ("producer_id_start", "int64", 0, 0, False),
+        ("producer_id_len", "int32", 0, 0, False),
+    )
 
     def __init__(
         self,

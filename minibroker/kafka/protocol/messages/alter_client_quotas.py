@@ -12,7 +12,7 @@ Generated from protocol_specs/apis/49_alter_client_quotas.json by `python -m pro
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _DZ = Struct(">d?")
@@ -22,6 +22,10 @@ class EntityData(Message):
     """Parts the entity is made of, e.g. user and client-id."""
 
     __slots__ = ("entity_type", "entity_name")
+    JSON_FIELDS: JsonFields = (
+        ("entity_type", "string", 0, 1, False),
+        ("entity_name", "string", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -66,6 +70,11 @@ class OpData(Message):
     """Changes to quotas of the entity."""
 
     __slots__ = ("key", "value", "remove")
+    JSON_FIELDS: JsonFields = (
+        ("key", "string", 0, 1, False),
+        ("value", "float64", 0, 1, False),
+        ("remove", "bool", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -107,6 +116,10 @@ class RequestEntryData(Message):
     """Entities to change."""
 
     __slots__ = ("entity", "ops")
+    JSON_FIELDS: JsonFields = (
+        ("entity", "EntityData", 0, 1, False),
+        ("ops", "OpData", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -166,6 +179,10 @@ class AlterClientQuotasRequest(Message):
     API_KEY = 49
     VERSIONS = (0, 1)
     FLEXIBLE_FROM: int | None = 1
+    JSON_FIELDS: JsonFields = (
+        ("entries", "RequestEntryData", 0, 1, False),
+        ("validate_only", "bool", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -210,6 +227,11 @@ class ResponseEntryData(Message):
     """One result per entity."""
 
     __slots__ = ("error_code", "error_message", "entity")
+    JSON_FIELDS: JsonFields = (
+        ("error_code", "error_code", 0, 1, False),
+        ("error_message", "string", 0, 1, False),
+        ("entity", "EntityData", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -268,6 +290,10 @@ class AlterClientQuotasResponse(Message):
     API_KEY = 49
     VERSIONS = (0, 1)
     FLEXIBLE_FROM: int | None = 1
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 1, False),
+        ("entries", "ResponseEntryData", 0, 1, False),
+    )
 
     def __init__(
         self,

@@ -11,7 +11,7 @@ Versions:
 Generated from protocol_specs/apis/33_alter_configs.json by `python -m protocol_specs.codegen`; do not edit.
 """
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 
@@ -19,6 +19,10 @@ class AlterableConfig(Message):
     """New set; keys not listed fall back to their defaults."""
 
     __slots__ = ("name", "value")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 2, False),
+        ("value", "string", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -63,6 +67,11 @@ class AlterConfigsResource(Message):
     """Resources to change, each with its complete new set of dynamic settings."""
 
     __slots__ = ("resource_type", "resource_name", "configs")
+    JSON_FIELDS: JsonFields = (
+        ("resource_type", "int8", 0, 2, False),
+        ("resource_name", "string", 0, 2, False),
+        ("configs", "AlterableConfig", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -121,6 +130,10 @@ class AlterConfigsRequest(Message):
     API_KEY = 33
     VERSIONS = (0, 2)
     FLEXIBLE_FROM: int | None = 2
+    JSON_FIELDS: JsonFields = (
+        ("resources", "AlterConfigsResource", 0, 2, False),
+        ("validate_only", "bool", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -165,6 +178,12 @@ class AlterConfigsResourceResponse(Message):
     """One result per resource."""
 
     __slots__ = ("error_code", "error_message", "resource_type", "resource_name")
+    JSON_FIELDS: JsonFields = (
+        ("error_code", "error_code", 0, 2, False),
+        ("error_message", "string", 0, 2, False),
+        ("resource_type", "int8", 0, 2, False),
+        ("resource_name", "string", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -222,6 +241,10 @@ class AlterConfigsResponse(Message):
     API_KEY = 33
     VERSIONS = (0, 2)
     FLEXIBLE_FROM: int | None = 2
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 2, False),
+        ("responses", "AlterConfigsResourceResponse", 0, 2, False),
+    )
 
     def __init__(
         self,

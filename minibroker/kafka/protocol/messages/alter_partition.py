@@ -14,7 +14,7 @@ Generated from protocol_specs/apis/56_alter_partition.json by `python -m protoco
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message, not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried
 from minibroker.kafka.protocol.primitives import ZERO_UUID, Reader, Writer
 
 _BI = Struct(">bi")
@@ -28,6 +28,10 @@ class BrokerState(Message):
     """Brokers that shall be in the ISR; from v3 on."""
 
     __slots__ = ("broker_id", "broker_epoch")
+    JSON_FIELDS: JsonFields = (
+        ("broker_id", "int32", 3, 3, False),
+        ("broker_epoch", "int64", 3, 3, False),
+    )
 
     def __init__(
         self,
@@ -56,6 +60,14 @@ class RequestPartitionData(Message):
     """One proposal per partition."""
 
     __slots__ = ("partition_index", "leader_epoch", "new_isr", "new_isr_with_epochs", "leader_recovery_state", "partition_epoch")
+    JSON_FIELDS: JsonFields = (
+        ("partition_index", "int32", 0, 3, False),
+        ("leader_epoch", "int32", 0, 3, False),
+        ("new_isr", "int32", 0, 2, False),
+        ("new_isr_with_epochs", "BrokerState", 3, 3, False),
+        ("leader_recovery_state", "int8", 1, 3, False),
+        ("partition_epoch", "int32", 0, 3, False),
+    )
 
     def __init__(
         self,
@@ -133,6 +145,11 @@ class RequestTopicData(Message):
     """Proposals grouped by topic."""
 
     __slots__ = ("topic_name", "topic_id", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("topic_name", "string", 0, 1, False),
+        ("topic_id", "uuid", 2, 3, False),
+        ("partitions", "RequestPartitionData", 0, 3, False),
+    )
 
     def __init__(
         self,
@@ -185,6 +202,11 @@ class AlterPartitionRequest(Message):
     API_KEY = 56
     VERSIONS = (0, 3)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("broker_id", "int32", 0, 3, False),
+        ("broker_epoch", "int64", 0, 3, False),
+        ("topics", "RequestTopicData", 0, 3, False),
+    )
 
     def __init__(
         self,
@@ -224,6 +246,15 @@ class ResponsePartitionData(Message):
     """Results by partition."""
 
     __slots__ = ("partition_index", "error_code", "leader_id", "leader_epoch", "isr", "leader_recovery_state", "partition_epoch")
+    JSON_FIELDS: JsonFields = (
+        ("partition_index", "int32", 0, 3, False),
+        ("error_code", "error_code", 0, 3, False),
+        ("leader_id", "int32", 0, 3, False),
+        ("leader_epoch", "int32", 0, 3, False),
+        ("isr", "int32", 0, 3, False),
+        ("leader_recovery_state", "int8", 1, 3, False),
+        ("partition_epoch", "int32", 0, 3, False),
+    )
 
     def __init__(
         self,
@@ -290,6 +321,11 @@ class ResponseTopicData(Message):
     """Results grouped by topic."""
 
     __slots__ = ("topic_name", "topic_id", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("topic_name", "string", 0, 1, False),
+        ("topic_id", "uuid", 2, 3, False),
+        ("partitions", "ResponsePartitionData", 0, 3, False),
+    )
 
     def __init__(
         self,
@@ -342,6 +378,11 @@ class AlterPartitionResponse(Message):
     API_KEY = 56
     VERSIONS = (0, 3)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 3, False),
+        ("error_code", "error_code", 0, 3, False),
+        ("topics", "ResponseTopicData", 0, 3, False),
+    )
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ Generated from protocol_specs/apis/45_alter_partition_reassignments.json by `pyt
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message, not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _IZ = Struct(">i?")
@@ -24,6 +24,10 @@ class ReassignablePartition(Message):
     """One move per partition."""
 
     __slots__ = ("partition_index", "replicas")
+    JSON_FIELDS: JsonFields = (
+        ("partition_index", "int32", 0, 1, False),
+        ("replicas", "int32", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -56,6 +60,10 @@ class ReassignableTopic(Message):
     """Moves to start or cancel, grouped by topic."""
 
     __slots__ = ("name", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 1, False),
+        ("partitions", "ReassignablePartition", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -95,6 +103,11 @@ class AlterPartitionReassignmentsRequest(Message):
     API_KEY = 45
     VERSIONS = (0, 1)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("timeout_ms", "int32", 0, 1, False),
+        ("allow_replication_factor_change", "bool", 1, 1, False),
+        ("topics", "ReassignableTopic", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -143,6 +156,11 @@ class ReassignablePartitionResponse(Message):
     """Results by partition."""
 
     __slots__ = ("partition_index", "error_code", "error_message")
+    JSON_FIELDS: JsonFields = (
+        ("partition_index", "int32", 0, 1, False),
+        ("error_code", "error_code", 0, 1, False),
+        ("error_message", "string", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -176,6 +194,10 @@ class ReassignableTopicResponse(Message):
     """Results grouped by topic."""
 
     __slots__ = ("name", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 1, False),
+        ("partitions", "ReassignablePartitionResponse", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -215,6 +237,13 @@ class AlterPartitionReassignmentsResponse(Message):
     API_KEY = 45
     VERSIONS = (0, 1)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 1, False),
+        ("allow_replication_factor_change", "bool", 1, 1, False),
+        ("error_code", "error_code", 0, 1, False),
+        ("error_message", "string", 0, 1, False),
+        ("responses", "ReassignableTopicResponse", 0, 1, False),
+    )
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ Generated from protocol_specs/apis/34_alter_replica_log_dirs.json by `python -m 
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _IH = Struct(">ih")
@@ -23,6 +23,10 @@ class AlterReplicaLogDirTopic(Message):
     """Replicas that shall move there, grouped by topic."""
 
     __slots__ = ("name", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 2, False),
+        ("partitions", "int32", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -69,6 +73,10 @@ class AlterReplicaLogDir(Message):
     """Target directories, each with what shall move there."""
 
     __slots__ = ("path", "topics")
+    JSON_FIELDS: JsonFields = (
+        ("path", "string", 0, 2, False),
+        ("topics", "AlterReplicaLogDirTopic", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -122,6 +130,9 @@ class AlterReplicaLogDirsRequest(Message):
     API_KEY = 34
     VERSIONS = (0, 2)
     FLEXIBLE_FROM: int | None = 2
+    JSON_FIELDS: JsonFields = (
+        ("dirs", "AlterReplicaLogDir", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -161,6 +172,10 @@ class AlterReplicaLogDirPartitionResult(Message):
     """Results by partition."""
 
     __slots__ = ("partition_index", "error_code")
+    JSON_FIELDS: JsonFields = (
+        ("partition_index", "int32", 0, 2, False),
+        ("error_code", "error_code", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -191,6 +206,10 @@ class AlterReplicaLogDirTopicResult(Message):
     """Results grouped by topic."""
 
     __slots__ = ("topic_name", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("topic_name", "string", 0, 2, False),
+        ("partitions", "AlterReplicaLogDirPartitionResult", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -244,6 +263,10 @@ class AlterReplicaLogDirsResponse(Message):
     API_KEY = 34
     VERSIONS = (0, 2)
     FLEXIBLE_FROM: int | None = 2
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 2, False),
+        ("results", "AlterReplicaLogDirTopicResult", 0, 2, False),
+    )
 
     def __init__(
         self,

@@ -9,7 +9,7 @@ Generated from protocol_specs/apis/91_alter_share_group_offsets.json by `python 
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import ZERO_UUID, Reader, Writer
 
 _IH = Struct(">ih")
@@ -20,6 +20,10 @@ class AlterShareGroupOffsetsRequestPartition(Message):
     """New offset by partition."""
 
     __slots__ = ("partition_index", "start_offset")
+    JSON_FIELDS: JsonFields = (
+        ("partition_index", "int32", 0, 0, False),
+        ("start_offset", "int64", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -48,6 +52,10 @@ class AlterShareGroupOffsetsRequestTopic(Message):
     """New offsets grouped by topic."""
 
     __slots__ = ("topic_name", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("topic_name", "string", 0, 0, False),
+        ("partitions", "AlterShareGroupOffsetsRequestPartition", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -87,6 +95,10 @@ class AlterShareGroupOffsetsRequest(Message):
     API_KEY = 91
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("group_id", "string", 0, 0, False),
+        ("topics", "AlterShareGroupOffsetsRequestTopic", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -123,6 +135,11 @@ class AlterShareGroupOffsetsResponsePartition(Message):
     """Results by partition."""
 
     __slots__ = ("partition_index", "error_code", "error_message")
+    JSON_FIELDS: JsonFields = (
+        ("partition_index", "int32", 0, 0, False),
+        ("error_code", "error_code", 0, 0, False),
+        ("error_message", "string", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -156,6 +173,11 @@ class AlterShareGroupOffsetsResponseTopic(Message):
     """Results grouped by topic."""
 
     __slots__ = ("topic_name", "topic_id", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("topic_name", "string", 0, 0, False),
+        ("topic_id", "uuid", 0, 0, False),
+        ("partitions", "AlterShareGroupOffsetsResponsePartition", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -200,6 +222,12 @@ class AlterShareGroupOffsetsResponse(Message):
     API_KEY = 91
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 0, False),
+        ("error_code", "error_code", 0, 0, False),
+        ("error_message", "string", 0, 0, False),
+        ("responses", "AlterShareGroupOffsetsResponseTopic", 0, 0, False),
+    )
 
     def __init__(
         self,

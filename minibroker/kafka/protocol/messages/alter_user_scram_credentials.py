@@ -9,7 +9,7 @@ Generated from protocol_specs/apis/51_alter_user_scram_credentials.json by `pyth
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _BI = Struct(">bi")
@@ -19,6 +19,10 @@ class ScramCredentialDeletion(Message):
     """Credentials to take away."""
 
     __slots__ = ("name", "mechanism")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 0, False),
+        ("mechanism", "int8", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -49,6 +53,13 @@ class ScramCredentialUpsertion(Message):
     """Credentials to add or replace."""
 
     __slots__ = ("name", "mechanism", "iterations", "salt", "salted_password")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 0, False),
+        ("mechanism", "int8", 0, 0, False),
+        ("iterations", "int32", 0, 0, False),
+        ("salt", "bytes", 0, 0, False),
+        ("salted_password", "bytes", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -95,6 +106,10 @@ class AlterUserScramCredentialsRequest(Message):
     API_KEY = 51
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("deletions", "ScramCredentialDeletion", 0, 0, False),
+        ("upsertions", "ScramCredentialUpsertion", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -137,6 +152,11 @@ class AlterUserScramCredentialsResult(Message):
     """One result per user touched."""
 
     __slots__ = ("user", "error_code", "error_message")
+    JSON_FIELDS: JsonFields = (
+        ("user", "string", 0, 0, False),
+        ("error_code", "error_code", 0, 0, False),
+        ("error_message", "string", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -175,6 +195,10 @@ class AlterUserScramCredentialsResponse(Message):
     API_KEY = 51
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 0, False),
+        ("results", "AlterUserScramCredentialsResult", 0, 0, False),
+    )
 
     def __init__(
         self,

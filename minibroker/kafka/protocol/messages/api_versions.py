@@ -16,7 +16,7 @@ Generated from protocol_specs/apis/18_api_versions.json by `python -m protocol_s
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _HH = Struct(">hh")
@@ -30,6 +30,12 @@ class ApiVersionsRequest(Message):
     API_KEY = 18
     VERSIONS = (0, 5)
     FLEXIBLE_FROM: int | None = 3
+    JSON_FIELDS: JsonFields = (
+        ("client_software_name", "string", 3, 5, False),
+        ("client_software_version", "string", 3, 5, False),
+        ("cluster_id", "string", 5, 5, False),
+        ("node_id", "int32", 5, 5, False),
+    )
 
     def __init__(
         self,
@@ -88,6 +94,11 @@ class ApiVersion(Message):
     """One entry per API served."""
 
     __slots__ = ("api_key", "min_version", "max_version")
+    JSON_FIELDS: JsonFields = (
+        ("api_key", "int16", 0, 5, False),
+        ("min_version", "int16", 0, 5, False),
+        ("max_version", "int16", 0, 5, False),
+    )
 
     def __init__(
         self,
@@ -121,6 +132,11 @@ class SupportedFeatureKey(Message):
     """Tagged: cluster features this broker could run, with their version ranges (KIP-584)."""
 
     __slots__ = ("name", "min_version", "max_version")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 3, 5, False),
+        ("min_version", "int16", 3, 5, False),
+        ("max_version", "int16", 3, 5, False),
+    )
 
     def __init__(
         self,
@@ -154,6 +170,11 @@ class FinalizedFeatureKey(Message):
     """Tagged: feature levels in force in the whole cluster."""
 
     __slots__ = ("name", "max_version_level", "min_version_level")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 3, 5, False),
+        ("max_version_level", "int16", 3, 5, False),
+        ("min_version_level", "int16", 3, 5, False),
+    )
 
     def __init__(
         self,
@@ -190,6 +211,15 @@ class ApiVersionsResponse(Message):
     API_KEY = 18
     VERSIONS = (0, 5)
     FLEXIBLE_FROM: int | None = 3
+    JSON_FIELDS: JsonFields = (
+        ("error_code", "error_code", 0, 5, False),
+        ("api_keys", "ApiVersion", 0, 5, False),
+        ("throttle_time_ms", "int32", 1, 5, False),
+        ("supported_features", "SupportedFeatureKey", 3, 5, True),
+        ("finalized_features_epoch", "int64", 3, 5, True),
+        ("finalized_features", "FinalizedFeatureKey", 3, 5, True),
+        ("zk_migration_ready", "bool", 3, 5, True),
+    )
 
     def __init__(
         self,

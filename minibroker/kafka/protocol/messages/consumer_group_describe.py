@@ -12,7 +12,7 @@ Generated from protocol_specs/apis/69_consumer_group_describe.json by `python -m
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import ZERO_UUID, Reader, Writer
 
 _II = Struct(">ii")
@@ -25,6 +25,10 @@ class ConsumerGroupDescribeRequest(Message):
     API_KEY = 69
     VERSIONS = (0, 1)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("group_ids", "string", 0, 1, False),
+        ("include_authorized_operations", "bool", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -61,6 +65,11 @@ class TopicPartitions(Message):
     """Partitions held, grouped by topic."""
 
     __slots__ = ("topic_id", "topic_name", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("topic_id", "uuid", 0, 1, False),
+        ("topic_name", "string", 0, 1, False),
+        ("partitions", "int32", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -98,6 +107,9 @@ class Assignment(Message):
     """Partitions the member holds now."""
 
     __slots__ = ("topic_partitions",)
+    JSON_FIELDS: JsonFields = (
+        ("topic_partitions", "TopicPartitions", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -129,6 +141,19 @@ class Member(Message):
     """Members of the group."""
 
     __slots__ = ("member_id", "instance_id", "rack_id", "member_epoch", "client_id", "client_host", "subscribed_topic_names", "subscribed_topic_regex", "assignment", "target_assignment", "member_type")
+    JSON_FIELDS: JsonFields = (
+        ("member_id", "string", 0, 1, False),
+        ("instance_id", "string", 0, 1, False),
+        ("rack_id", "string", 0, 1, False),
+        ("member_epoch", "int32", 0, 1, False),
+        ("client_id", "string", 0, 1, False),
+        ("client_host", "string", 0, 1, False),
+        ("subscribed_topic_names", "string", 0, 1, False),
+        ("subscribed_topic_regex", "string", 0, 1, False),
+        ("assignment", "Assignment", 0, 1, False),
+        ("target_assignment", "Assignment", 0, 1, False),
+        ("member_type", "int8", 1, 1, False),
+    )
 
     def __init__(
         self,
@@ -214,6 +239,17 @@ class DescribedGroup(Message):
     """One description per group asked for."""
 
     __slots__ = ("error_code", "error_message", "group_id", "group_state", "group_epoch", "assignment_epoch", "assignor_name", "members", "authorized_operations")
+    JSON_FIELDS: JsonFields = (
+        ("error_code", "error_code", 0, 1, False),
+        ("error_message", "string", 0, 1, False),
+        ("group_id", "string", 0, 1, False),
+        ("group_state", "string", 0, 1, False),
+        ("group_epoch", "int32", 0, 1, False),
+        ("assignment_epoch", "int32", 0, 1, False),
+        ("assignor_name", "string", 0, 1, False),
+        ("members", "Member", 0, 1, False),
+        ("authorized_operations", "int32", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -286,6 +322,10 @@ class ConsumerGroupDescribeResponse(Message):
     API_KEY = 69
     VERSIONS = (0, 1)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 1, False),
+        ("groups", "DescribedGroup", 0, 1, False),
+    )
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ Generated from protocol_specs/apis/68_consumer_group_heartbeat.json by `python -
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message, not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried
 from minibroker.kafka.protocol.primitives import ZERO_UUID, Reader, Writer
 
 _IH = Struct(">ih")
@@ -23,6 +23,10 @@ class TopicPartitions(Message):
     """Partitions the member holds now, grouped by topic; null = as before."""
 
     __slots__ = ("topic_id", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("topic_id", "uuid", 0, 1, False),
+        ("partitions", "int32", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -58,6 +62,18 @@ class ConsumerGroupHeartbeatRequest(Message):
     API_KEY = 68
     VERSIONS = (0, 1)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("group_id", "string", 0, 1, False),
+        ("member_id", "string", 0, 1, False),
+        ("member_epoch", "int32", 0, 1, False),
+        ("instance_id", "string", 0, 1, False),
+        ("rack_id", "string", 0, 1, False),
+        ("rebalance_timeout_ms", "int32", 0, 1, False),
+        ("subscribed_topic_names", "string", 0, 1, False),
+        ("subscribed_topic_regex", "string", 1, 1, False),
+        ("server_assignor", "string", 0, 1, False),
+        ("topic_partitions", "TopicPartitions", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -147,6 +163,9 @@ class Assignment(Message):
     """Partitions the member shall hold; null = as before."""
 
     __slots__ = ("topic_partitions",)
+    JSON_FIELDS: JsonFields = (
+        ("topic_partitions", "TopicPartitions", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -181,6 +200,15 @@ class ConsumerGroupHeartbeatResponse(Message):
     API_KEY = 68
     VERSIONS = (0, 1)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 1, False),
+        ("error_code", "error_code", 0, 1, False),
+        ("error_message", "string", 0, 1, False),
+        ("member_id", "string", 0, 1, False),
+        ("member_epoch", "int32", 0, 1, False),
+        ("heartbeat_interval_ms", "int32", 0, 1, False),
+        ("assignment", "Assignment", 0, 1, False),
+    )
 
     def __init__(
         self,

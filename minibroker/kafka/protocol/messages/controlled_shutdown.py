@@ -14,7 +14,7 @@ Generated from protocol_specs/apis/07_controlled_shutdown.json by `python -m pro
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _IQ = Struct(">iq")
@@ -27,6 +27,10 @@ class ControlledShutdownRequest(Message):
     API_KEY = 7
     VERSIONS = (0, 3)
     FLEXIBLE_FROM: int | None = 3
+    JSON_FIELDS: JsonFields = (
+        ("broker_id", "int32", 0, 3, False),
+        ("broker_epoch", "int64", 2, 3, False),
+    )
 
     def __init__(
         self,
@@ -64,6 +68,10 @@ class RemainingPartition(Message):
     """Partitions that the broker still leads; it may stop once there are none."""
 
     __slots__ = ("topic_name", "partition_index")
+    JSON_FIELDS: JsonFields = (
+        ("topic_name", "string", 0, 3, False),
+        ("partition_index", "int32", 0, 3, False),
+    )
 
     def __init__(
         self,
@@ -105,6 +113,10 @@ class ControlledShutdownResponse(Message):
     API_KEY = 7
     VERSIONS = (0, 3)
     FLEXIBLE_FROM: int | None = 3
+    JSON_FIELDS: JsonFields = (
+        ("error_code", "error_code", 0, 3, False),
+        ("remaining_partitions", "RemainingPartition", 0, 3, False),
+    )
 
     def __init__(
         self,

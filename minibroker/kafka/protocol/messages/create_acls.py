@@ -14,7 +14,7 @@ Generated from protocol_specs/apis/30_create_acls.json by `python -m protocol_sp
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message, not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _BB = Struct(">bb")
@@ -24,6 +24,15 @@ class AclCreation(Message):
     """Entries to add; an existing one counts as added."""
 
     __slots__ = ("resource_type", "resource_name", "resource_pattern_type", "principal", "host", "operation", "permission_type")
+    JSON_FIELDS: JsonFields = (
+        ("resource_type", "int8", 0, 3, False),
+        ("resource_name", "string", 0, 3, False),
+        ("resource_pattern_type", "int8", 1, 3, False),
+        ("principal", "string", 0, 3, False),
+        ("host", "string", 0, 3, False),
+        ("operation", "int8", 0, 3, False),
+        ("permission_type", "int8", 0, 3, False),
+    )
 
     def __init__(
         self,
@@ -107,6 +116,9 @@ class CreateAclsRequest(Message):
     API_KEY = 30
     VERSIONS = (0, 3)
     FLEXIBLE_FROM: int | None = 2
+    JSON_FIELDS: JsonFields = (
+        ("creations", "AclCreation", 0, 3, False),
+    )
 
     def __init__(
         self,
@@ -146,6 +158,10 @@ class AclCreationResult(Message):
     """One result per entry, in the same order."""
 
     __slots__ = ("error_code", "error_message")
+    JSON_FIELDS: JsonFields = (
+        ("error_code", "error_code", 0, 3, False),
+        ("error_message", "string", 0, 3, False),
+    )
 
     def __init__(
         self,
@@ -187,6 +203,10 @@ class CreateAclsResponse(Message):
     API_KEY = 30
     VERSIONS = (0, 3)
     FLEXIBLE_FROM: int | None = 2
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 3, False),
+        ("results", "AclCreationResult", 0, 3, False),
+    )
 
     def __init__(
         self,

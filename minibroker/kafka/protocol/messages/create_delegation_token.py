@@ -14,7 +14,7 @@ Generated from protocol_specs/apis/38_create_delegation_token.json by `python -m
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message, not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _QQQ = Struct(">qqq")
@@ -24,6 +24,10 @@ class CreatableRenewers(Message):
     """Principals besides the owner that may prolong the token."""
 
     __slots__ = ("principal_type", "principal_name")
+    JSON_FIELDS: JsonFields = (
+        ("principal_type", "string", 0, 3, False),
+        ("principal_name", "string", 0, 3, False),
+    )
 
     def __init__(
         self,
@@ -71,6 +75,12 @@ class CreateDelegationTokenRequest(Message):
     API_KEY = 38
     VERSIONS = (0, 3)
     FLEXIBLE_FROM: int | None = 2
+    JSON_FIELDS: JsonFields = (
+        ("owner_principal_type", "string", 3, 3, False),
+        ("owner_principal_name", "string", 3, 3, False),
+        ("renewers", "CreatableRenewers", 0, 3, False),
+        ("max_lifetime_ms", "int64", 0, 3, False),
+    )
 
     def __init__(
         self,
@@ -142,6 +152,19 @@ class CreateDelegationTokenResponse(Message):
     API_KEY = 38
     VERSIONS = (0, 3)
     FLEXIBLE_FROM: int | None = 2
+    JSON_FIELDS: JsonFields = (
+        ("error_code", "error_code", 0, 3, False),
+        ("principal_type", "string", 0, 3, False),
+        ("principal_name", "string", 0, 3, False),
+        ("token_requester_principal_type", "string", 3, 3, False),
+        ("token_requester_principal_name", "string", 3, 3, False),
+        ("issue_timestamp_ms", "int64", 0, 3, False),
+        ("expiry_timestamp_ms", "int64", 0, 3, False),
+        ("max_timestamp_ms", "int64", 0, 3, False),
+        ("token_id", "string", 0, 3, False),
+        ("hmac", "bytes", 0, 3, False),
+        ("throttle_time_ms", "int32", 0, 3, False),
+    )
 
     def __init__(
         self,

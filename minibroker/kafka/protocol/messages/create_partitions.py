@@ -14,7 +14,7 @@ Generated from protocol_specs/apis/37_create_partitions.json by `python -m proto
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _IZ = Struct(">i?")
@@ -24,6 +24,9 @@ class CreatePartitionsAssignment(Message):
     """Replicas of the added partitions, in order; null lets the broker choose."""
 
     __slots__ = ("broker_ids",)
+    JSON_FIELDS: JsonFields = (
+        ("broker_ids", "int32", 0, 3, False),
+    )
 
     def __init__(
         self,
@@ -59,6 +62,11 @@ class CreatePartitionsTopic(Message):
     """Topics to grow."""
 
     __slots__ = ("name", "count", "assignments")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 3, False),
+        ("count", "int32", 0, 3, False),
+        ("assignments", "CreatePartitionsAssignment", 0, 3, False),
+    )
 
     def __init__(
         self,
@@ -117,6 +125,11 @@ class CreatePartitionsRequest(Message):
     API_KEY = 37
     VERSIONS = (0, 3)
     FLEXIBLE_FROM: int | None = 2
+    JSON_FIELDS: JsonFields = (
+        ("topics", "CreatePartitionsTopic", 0, 3, False),
+        ("timeout_ms", "int32", 0, 3, False),
+        ("validate_only", "bool", 0, 3, False),
+    )
 
     def __init__(
         self,
@@ -164,6 +177,11 @@ class CreatePartitionsTopicResult(Message):
     """One result per topic of the request."""
 
     __slots__ = ("name", "error_code", "error_message")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 3, False),
+        ("error_code", "error_code", 0, 3, False),
+        ("error_message", "string", 0, 3, False),
+    )
 
     def __init__(
         self,
@@ -216,6 +234,10 @@ class CreatePartitionsResponse(Message):
     API_KEY = 37
     VERSIONS = (0, 3)
     FLEXIBLE_FROM: int | None = 2
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 3, False),
+        ("results", "CreatePartitionsTopicResult", 0, 3, False),
+    )
 
     def __init__(
         self,

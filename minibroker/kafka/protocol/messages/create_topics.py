@@ -18,7 +18,7 @@ Generated from protocol_specs/apis/19_create_topics.json by `python -m protocol_
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message, not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried
 from minibroker.kafka.protocol.primitives import ZERO_UUID, Reader, Writer
 
 _ZBZ = Struct(">?b?")
@@ -30,6 +30,10 @@ class CreatableReplicaAssignment(Message):
     """Replicas chosen by hand, one entry per partition without gaps; empty lets the broker choose."""
 
     __slots__ = ("partition_index", "broker_ids")
+    JSON_FIELDS: JsonFields = (
+        ("partition_index", "int32", 0, 7, False),
+        ("broker_ids", "int32", 0, 7, False),
+    )
 
     def __init__(
         self,
@@ -70,6 +74,10 @@ class CreatableTopicConfig(Message):
     """Topic settings that differ from the defaults."""
 
     __slots__ = ("name", "value")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 7, False),
+        ("value", "string", 0, 7, False),
+    )
 
     def __init__(
         self,
@@ -114,6 +122,13 @@ class CreatableTopic(Message):
     """Topics to make; a name listed twice is refused with INVALID_REQUEST."""
 
     __slots__ = ("name", "num_partitions", "replication_factor", "assignments", "configs")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 7, False),
+        ("num_partitions", "int32", 0, 7, False),
+        ("replication_factor", "int16", 0, 7, False),
+        ("assignments", "CreatableReplicaAssignment", 0, 7, False),
+        ("configs", "CreatableTopicConfig", 0, 7, False),
+    )
 
     def __init__(
         self,
@@ -192,6 +207,11 @@ class CreateTopicsRequest(Message):
     API_KEY = 19
     VERSIONS = (0, 7)
     FLEXIBLE_FROM: int | None = 5
+    JSON_FIELDS: JsonFields = (
+        ("topics", "CreatableTopic", 0, 7, False),
+        ("timeout_ms", "int32", 0, 7, False),
+        ("validate_only", "bool", 1, 7, False),
+    )
 
     def __init__(
         self,
@@ -248,6 +268,13 @@ class CreatableTopicConfigs(Message):
     """Effective settings of the new topic; null when the caller may not see them."""
 
     __slots__ = ("name", "value", "read_only", "config_source", "is_sensitive")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 5, 7, False),
+        ("value", "string", 5, 7, False),
+        ("read_only", "bool", 5, 7, False),
+        ("config_source", "int8", 5, 7, False),
+        ("is_sensitive", "bool", 5, 7, False),
+    )
 
     def __init__(
         self,
@@ -289,6 +316,16 @@ class CreatableTopicResult(Message):
     """One result per topic of the request."""
 
     __slots__ = ("name", "topic_id", "error_code", "error_message", "topic_config_error_code", "num_partitions", "replication_factor", "configs")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 7, False),
+        ("topic_id", "uuid", 7, 7, False),
+        ("error_code", "error_code", 0, 7, False),
+        ("error_message", "string", 1, 7, False),
+        ("topic_config_error_code", "error_code", 5, 7, True),
+        ("num_partitions", "int32", 5, 7, False),
+        ("replication_factor", "int16", 5, 7, False),
+        ("configs", "CreatableTopicConfigs", 5, 7, False),
+    )
 
     def __init__(
         self,
@@ -399,6 +436,10 @@ class CreateTopicsResponse(Message):
     API_KEY = 19
     VERSIONS = (0, 7)
     FLEXIBLE_FROM: int | None = 5
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 2, 7, False),
+        ("topics", "CreatableTopicResult", 0, 7, False),
+    )
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ Generated from protocol_specs/apis/31_delete_acls.json by `python -m protocol_sp
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message, not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _BB = Struct(">bb")
@@ -24,6 +24,15 @@ class DeleteAclsFilter(Message):
     """Filters; an entry that matches any of them is removed."""
 
     __slots__ = ("resource_type_filter", "resource_name_filter", "pattern_type_filter", "principal_filter", "host_filter", "operation", "permission_type")
+    JSON_FIELDS: JsonFields = (
+        ("resource_type_filter", "int8", 0, 3, False),
+        ("resource_name_filter", "string", 0, 3, False),
+        ("pattern_type_filter", "int8", 1, 3, False),
+        ("principal_filter", "string", 0, 3, False),
+        ("host_filter", "string", 0, 3, False),
+        ("operation", "int8", 0, 3, False),
+        ("permission_type", "int8", 0, 3, False),
+    )
 
     def __init__(
         self,
@@ -107,6 +116,9 @@ class DeleteAclsRequest(Message):
     API_KEY = 31
     VERSIONS = (0, 3)
     FLEXIBLE_FROM: int | None = 2
+    JSON_FIELDS: JsonFields = (
+        ("filters", "DeleteAclsFilter", 0, 3, False),
+    )
 
     def __init__(
         self,
@@ -146,6 +158,17 @@ class DeleteAclsMatchingAcl(Message):
     """Entries this filter hit."""
 
     __slots__ = ("error_code", "error_message", "resource_type", "resource_name", "pattern_type", "principal", "host", "operation", "permission_type")
+    JSON_FIELDS: JsonFields = (
+        ("error_code", "error_code", 0, 3, False),
+        ("error_message", "string", 0, 3, False),
+        ("resource_type", "int8", 0, 3, False),
+        ("resource_name", "string", 0, 3, False),
+        ("pattern_type", "int8", 1, 3, False),
+        ("principal", "string", 0, 3, False),
+        ("host", "string", 0, 3, False),
+        ("operation", "int8", 0, 3, False),
+        ("permission_type", "int8", 0, 3, False),
+    )
 
     def __init__(
         self,
@@ -242,6 +265,11 @@ class DeleteAclsFilterResult(Message):
     """One result per filter, in the same order."""
 
     __slots__ = ("error_code", "error_message", "matching_acls")
+    JSON_FIELDS: JsonFields = (
+        ("error_code", "error_code", 0, 3, False),
+        ("error_message", "string", 0, 3, False),
+        ("matching_acls", "DeleteAclsMatchingAcl", 0, 3, False),
+    )
 
     def __init__(
         self,
@@ -300,6 +328,10 @@ class DeleteAclsResponse(Message):
     API_KEY = 31
     VERSIONS = (0, 3)
     FLEXIBLE_FROM: int | None = 2
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 3, False),
+        ("filter_results", "DeleteAclsFilterResult", 0, 3, False),
+    )
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ Versions:
 Generated from protocol_specs/apis/42_delete_groups.json by `python -m protocol_specs.codegen`; do not edit.
 """
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 
@@ -23,6 +23,9 @@ class DeleteGroupsRequest(Message):
     API_KEY = 42
     VERSIONS = (0, 3)
     FLEXIBLE_FROM: int | None = 2
+    JSON_FIELDS: JsonFields = (
+        ("groups_names", "string", 0, 3, False),
+    )
 
     def __init__(
         self,
@@ -68,6 +71,11 @@ class DeletableGroupResult(Message):
     """One result per group."""
 
     __slots__ = ("group_id", "error_code", "error_message")
+    JSON_FIELDS: JsonFields = (
+        ("group_id", "string", 0, 3, False),
+        ("error_code", "error_code", 0, 3, False),
+        ("error_message", "string", 3, 3, False),
+    )
 
     def __init__(
         self,
@@ -118,6 +126,10 @@ class DeleteGroupsResponse(Message):
     API_KEY = 42
     VERSIONS = (0, 3)
     FLEXIBLE_FROM: int | None = 2
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 3, False),
+        ("results", "DeletableGroupResult", 0, 3, False),
+    )
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ Generated from protocol_specs/apis/21_delete_records.json by `python -m protocol
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _IQ = Struct(">iq")
@@ -24,6 +24,10 @@ class DeleteRecordsPartition(Message):
     """New start per partition."""
 
     __slots__ = ("partition_index", "offset")
+    JSON_FIELDS: JsonFields = (
+        ("partition_index", "int32", 0, 2, False),
+        ("offset", "int64", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -54,6 +58,10 @@ class DeleteRecordsTopic(Message):
     """Partitions to shorten, grouped by topic."""
 
     __slots__ = ("name", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 2, False),
+        ("partitions", "DeleteRecordsPartition", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -107,6 +115,10 @@ class DeleteRecordsRequest(Message):
     API_KEY = 21
     VERSIONS = (0, 2)
     FLEXIBLE_FROM: int | None = 2
+    JSON_FIELDS: JsonFields = (
+        ("topics", "DeleteRecordsTopic", 0, 2, False),
+        ("timeout_ms", "int32", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -151,6 +163,11 @@ class DeleteRecordsPartitionResult(Message):
     """One entry per partition answered."""
 
     __slots__ = ("partition_index", "low_watermark", "error_code")
+    JSON_FIELDS: JsonFields = (
+        ("partition_index", "int32", 0, 2, False),
+        ("low_watermark", "int64", 0, 2, False),
+        ("error_code", "error_code", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -184,6 +201,10 @@ class DeleteRecordsTopicResult(Message):
     """Answers grouped by topic."""
 
     __slots__ = ("name", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 2, False),
+        ("partitions", "DeleteRecordsPartitionResult", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -237,6 +258,10 @@ class DeleteRecordsResponse(Message):
     API_KEY = 21
     VERSIONS = (0, 2)
     FLEXIBLE_FROM: int | None = 2
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 2, False),
+        ("topics", "DeleteRecordsTopicResult", 0, 2, False),
+    )
 
     def __init__(
         self,

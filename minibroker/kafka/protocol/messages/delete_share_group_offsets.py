@@ -9,7 +9,7 @@ Generated from protocol_specs/apis/92_delete_share_group_offsets.json by `python
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import ZERO_UUID, Reader, Writer
 
 _IH = Struct(">ih")
@@ -19,6 +19,9 @@ class DeleteShareGroupOffsetsRequestTopic(Message):
     """Topics whose offsets shall go, all partitions of each."""
 
     __slots__ = ("topic_name",)
+    JSON_FIELDS: JsonFields = (
+        ("topic_name", "string", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -47,6 +50,10 @@ class DeleteShareGroupOffsetsRequest(Message):
     API_KEY = 92
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("group_id", "string", 0, 0, False),
+        ("topics", "DeleteShareGroupOffsetsRequestTopic", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -83,6 +90,12 @@ class DeleteShareGroupOffsetsResponseTopic(Message):
     """One result per topic."""
 
     __slots__ = ("topic_name", "topic_id", "error_code", "error_message")
+    JSON_FIELDS: JsonFields = (
+        ("topic_name", "string", 0, 0, False),
+        ("topic_id", "uuid", 0, 0, False),
+        ("error_code", "error_code", 0, 0, False),
+        ("error_message", "string", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -126,6 +139,12 @@ class DeleteShareGroupOffsetsResponse(Message):
     API_KEY = 92
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 0, False),
+        ("error_code", "error_code", 0, 0, False),
+        ("error_message", "string", 0, 0, False),
+        ("responses", "DeleteShareGroupOffsetsResponseTopic", 0, 0, False),
+    )
 
     def __init__(
         self,

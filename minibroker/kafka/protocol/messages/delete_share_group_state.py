@@ -9,7 +9,7 @@ Generated from protocol_specs/apis/86_delete_share_group_state.json by `python -
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import ZERO_UUID, Reader, Writer
 
 _IH = Struct(">ih")
@@ -19,6 +19,9 @@ class PartitionData(Message):
     """One entry per share partition."""
 
     __slots__ = ("partition",)
+    JSON_FIELDS: JsonFields = (
+        ("partition", "int32", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -44,6 +47,10 @@ class DeleteStateData(Message):
     """Share partitions to drop, grouped by topic."""
 
     __slots__ = ("topic_id", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("topic_id", "uuid", 0, 0, False),
+        ("partitions", "PartitionData", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -83,6 +90,10 @@ class DeleteShareGroupStateRequest(Message):
     API_KEY = 86
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("group_id", "string", 0, 0, False),
+        ("topics", "DeleteStateData", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -119,6 +130,11 @@ class PartitionResult(Message):
     """Results by partition."""
 
     __slots__ = ("partition", "error_code", "error_message")
+    JSON_FIELDS: JsonFields = (
+        ("partition", "int32", 0, 0, False),
+        ("error_code", "error_code", 0, 0, False),
+        ("error_message", "string", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -152,6 +168,10 @@ class DeleteStateResult(Message):
     """Results grouped by topic."""
 
     __slots__ = ("topic_id", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("topic_id", "uuid", 0, 0, False),
+        ("partitions", "PartitionResult", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -191,6 +211,9 @@ class DeleteShareGroupStateResponse(Message):
     API_KEY = 86
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("results", "DeleteStateResult", 0, 0, False),
+    )
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ Versions:
 Generated from protocol_specs/apis/20_delete_topics.json by `python -m protocol_specs.codegen`; do not edit.
 """
 
-from minibroker.kafka.protocol.message import Message, not_carried, null_not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried, null_not_carried
 from minibroker.kafka.protocol.primitives import ZERO_UUID, Reader, Writer
 
 
@@ -23,6 +23,10 @@ class DeleteTopicState(Message):
     """Topics to delete, each by name or by id, not both."""
 
     __slots__ = ("name", "topic_id")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 6, 6, False),
+        ("topic_id", "uuid", 6, 6, False),
+    )
 
     def __init__(
         self,
@@ -56,6 +60,11 @@ class DeleteTopicsRequest(Message):
     API_KEY = 20
     VERSIONS = (0, 6)
     FLEXIBLE_FROM: int | None = 4
+    JSON_FIELDS: JsonFields = (
+        ("topics", "DeleteTopicState", 6, 6, False),
+        ("topic_names", "string", 0, 5, False),
+        ("timeout_ms", "int32", 0, 6, False),
+    )
 
     def __init__(
         self,
@@ -128,6 +137,12 @@ class DeletableTopicResult(Message):
     """One result per topic of the request."""
 
     __slots__ = ("name", "topic_id", "error_code", "error_message")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 6, False),
+        ("topic_id", "uuid", 6, 6, False),
+        ("error_code", "error_code", 0, 6, False),
+        ("error_message", "string", 5, 6, False),
+    )
 
     def __init__(
         self,
@@ -195,6 +210,10 @@ class DeleteTopicsResponse(Message):
     API_KEY = 20
     VERSIONS = (0, 6)
     FLEXIBLE_FROM: int | None = 4
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 1, 6, False),
+        ("responses", "DeletableTopicResult", 0, 6, False),
+    )
 
     def __init__(
         self,

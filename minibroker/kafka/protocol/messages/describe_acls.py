@@ -14,7 +14,7 @@ Generated from protocol_specs/apis/29_describe_acls.json by `python -m protocol_
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message, not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _BB = Struct(">bb")
@@ -28,6 +28,15 @@ class DescribeAclsRequest(Message):
     API_KEY = 29
     VERSIONS = (0, 3)
     FLEXIBLE_FROM: int | None = 2
+    JSON_FIELDS: JsonFields = (
+        ("resource_type_filter", "int8", 0, 3, False),
+        ("resource_name_filter", "string", 0, 3, False),
+        ("pattern_type_filter", "int8", 1, 3, False),
+        ("principal_filter", "string", 0, 3, False),
+        ("host_filter", "string", 0, 3, False),
+        ("operation", "int8", 0, 3, False),
+        ("permission_type", "int8", 0, 3, False),
+    )
 
     def __init__(
         self,
@@ -108,6 +117,12 @@ class AclDescription(Message):
     """Entries on that pattern."""
 
     __slots__ = ("principal", "host", "operation", "permission_type")
+    JSON_FIELDS: JsonFields = (
+        ("principal", "string", 0, 3, False),
+        ("host", "string", 0, 3, False),
+        ("operation", "int8", 0, 3, False),
+        ("permission_type", "int8", 0, 3, False),
+    )
 
     def __init__(
         self,
@@ -160,6 +175,12 @@ class DescribeAclsResource(Message):
     """Entries found, grouped by resource pattern."""
 
     __slots__ = ("resource_type", "resource_name", "pattern_type", "acls")
+    JSON_FIELDS: JsonFields = (
+        ("resource_type", "int8", 0, 3, False),
+        ("resource_name", "string", 0, 3, False),
+        ("pattern_type", "int8", 1, 3, False),
+        ("acls", "AclDescription", 0, 3, False),
+    )
 
     def __init__(
         self,
@@ -230,6 +251,12 @@ class DescribeAclsResponse(Message):
     API_KEY = 29
     VERSIONS = (0, 3)
     FLEXIBLE_FROM: int | None = 2
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 3, False),
+        ("error_code", "error_code", 0, 3, False),
+        ("error_message", "string", 0, 3, False),
+        ("resources", "DescribeAclsResource", 0, 3, False),
+    )
 
     def __init__(
         self,

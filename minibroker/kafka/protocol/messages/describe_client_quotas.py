@@ -12,7 +12,7 @@ Generated from protocol_specs/apis/48_describe_client_quotas.json by `python -m 
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _IH = Struct(">ih")
@@ -22,6 +22,11 @@ class ComponentData(Message):
     """Conditions; an entity must meet all of them."""
 
     __slots__ = ("entity_type", "match_type", "match")
+    JSON_FIELDS: JsonFields = (
+        ("entity_type", "string", 0, 1, False),
+        ("match_type", "int8", 0, 1, False),
+        ("match", "string", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -74,6 +79,10 @@ class DescribeClientQuotasRequest(Message):
     API_KEY = 48
     VERSIONS = (0, 1)
     FLEXIBLE_FROM: int | None = 1
+    JSON_FIELDS: JsonFields = (
+        ("components", "ComponentData", 0, 1, False),
+        ("strict", "bool", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -118,6 +127,10 @@ class EntityData(Message):
     """Parts the entity is made of, e.g. user and client-id."""
 
     __slots__ = ("entity_type", "entity_name")
+    JSON_FIELDS: JsonFields = (
+        ("entity_type", "string", 0, 1, False),
+        ("entity_name", "string", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -162,6 +175,10 @@ class ValueData(Message):
     """Quotas set on the entity."""
 
     __slots__ = ("key", "value")
+    JSON_FIELDS: JsonFields = (
+        ("key", "string", 0, 1, False),
+        ("value", "float64", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -200,6 +217,10 @@ class EntryData(Message):
     """Quotas by entity; null on error."""
 
     __slots__ = ("entity", "values")
+    JSON_FIELDS: JsonFields = (
+        ("entity", "EntityData", 0, 1, False),
+        ("values", "ValueData", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -259,6 +280,12 @@ class DescribeClientQuotasResponse(Message):
     API_KEY = 48
     VERSIONS = (0, 1)
     FLEXIBLE_FROM: int | None = 1
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 1, False),
+        ("error_code", "error_code", 0, 1, False),
+        ("error_message", "string", 0, 1, False),
+        ("entries", "EntryData", 0, 1, False),
+    )
 
     def __init__(
         self,

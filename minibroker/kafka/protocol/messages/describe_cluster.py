@@ -13,7 +13,7 @@ Generated from protocol_specs/apis/60_describe_cluster.json by `python -m protoc
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message, not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _ZB = Struct(">?b")
@@ -28,6 +28,11 @@ class DescribeClusterRequest(Message):
     API_KEY = 60
     VERSIONS = (0, 2)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("include_cluster_authorized_operations", "bool", 0, 2, False),
+        ("endpoint_type", "int8", 1, 2, False),
+        ("include_fenced_brokers", "bool", 2, 2, False),
+    )
 
     def __init__(
         self,
@@ -89,6 +94,13 @@ class DescribeClusterBroker(Message):
     """Nodes, at the addresses of the listener the request came in on."""
 
     __slots__ = ("broker_id", "host", "port", "rack", "is_fenced")
+    JSON_FIELDS: JsonFields = (
+        ("broker_id", "int32", 0, 2, False),
+        ("host", "string", 0, 2, False),
+        ("port", "int32", 0, 2, False),
+        ("rack", "string", 0, 2, False),
+        ("is_fenced", "bool", 2, 2, False),
+    )
 
     def __init__(
         self,
@@ -144,6 +156,16 @@ class DescribeClusterResponse(Message):
     API_KEY = 60
     VERSIONS = (0, 2)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 2, False),
+        ("error_code", "error_code", 0, 2, False),
+        ("error_message", "string", 0, 2, False),
+        ("endpoint_type", "int8", 1, 2, False),
+        ("cluster_id", "string", 0, 2, False),
+        ("controller_id", "int32", 0, 2, False),
+        ("brokers", "DescribeClusterBroker", 0, 2, False),
+        ("cluster_authorized_operations", "int32", 0, 2, False),
+    )
 
     def __init__(
         self,

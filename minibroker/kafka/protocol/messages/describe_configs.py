@@ -15,7 +15,7 @@ Generated from protocol_specs/apis/32_describe_configs.json by `python -m protoc
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message, not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _ZZ = Struct(">??")
@@ -27,6 +27,11 @@ class DescribeConfigsResource(Message):
     """Things whose settings are wanted."""
 
     __slots__ = ("resource_type", "resource_name", "configuration_keys")
+    JSON_FIELDS: JsonFields = (
+        ("resource_type", "int8", 0, 4, False),
+        ("resource_name", "string", 0, 4, False),
+        ("configuration_keys", "string", 0, 4, False),
+    )
 
     def __init__(
         self,
@@ -91,6 +96,11 @@ class DescribeConfigsRequest(Message):
     API_KEY = 32
     VERSIONS = (0, 4)
     FLEXIBLE_FROM: int | None = 4
+    JSON_FIELDS: JsonFields = (
+        ("resources", "DescribeConfigsResource", 0, 4, False),
+        ("include_synonyms", "bool", 1, 4, False),
+        ("include_documentation", "bool", 3, 4, False),
+    )
 
     def __init__(
         self,
@@ -155,6 +165,11 @@ class DescribeConfigsSynonym(Message):
     """Layers that set this key, strongest first; empty unless asked for."""
 
     __slots__ = ("name", "value", "source")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 1, 4, False),
+        ("value", "string", 1, 4, False),
+        ("source", "int8", 1, 4, False),
+    )
 
     def __init__(
         self,
@@ -204,6 +219,17 @@ class DescribeConfigsResourceResult(Message):
     """The settings; empty on error."""
 
     __slots__ = ("name", "value", "read_only", "is_default", "config_source", "is_sensitive", "synonyms", "config_type", "documentation")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 4, False),
+        ("value", "string", 0, 4, False),
+        ("read_only", "bool", 0, 4, False),
+        ("is_default", "bool", 0, 0, False),
+        ("config_source", "int8", 1, 4, False),
+        ("is_sensitive", "bool", 0, 4, False),
+        ("synonyms", "DescribeConfigsSynonym", 1, 4, False),
+        ("config_type", "int8", 3, 4, False),
+        ("documentation", "string", 3, 4, False),
+    )
 
     def __init__(
         self,
@@ -315,6 +341,13 @@ class DescribeConfigsResult(Message):
     """One result per resource, in the order asked."""
 
     __slots__ = ("error_code", "error_message", "resource_type", "resource_name", "configs")
+    JSON_FIELDS: JsonFields = (
+        ("error_code", "error_code", 0, 4, False),
+        ("error_message", "string", 0, 4, False),
+        ("resource_type", "int8", 0, 4, False),
+        ("resource_name", "string", 0, 4, False),
+        ("configs", "DescribeConfigsResourceResult", 0, 4, False),
+    )
 
     def __init__(
         self,
@@ -389,6 +422,10 @@ class DescribeConfigsResponse(Message):
     API_KEY = 32
     VERSIONS = (0, 4)
     FLEXIBLE_FROM: int | None = 4
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 4, False),
+        ("results", "DescribeConfigsResult", 0, 4, False),
+    )
 
     def __init__(
         self,

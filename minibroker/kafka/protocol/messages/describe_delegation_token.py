@@ -14,7 +14,7 @@ Generated from protocol_specs/apis/41_describe_delegation_token.json by `python 
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message, not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _QQQ = Struct(">qqq")
@@ -24,6 +24,10 @@ class DescribeDelegationTokenOwner(Message):
     """Owners whose tokens are wanted; null = whatever the caller may see."""
 
     __slots__ = ("principal_type", "principal_name")
+    JSON_FIELDS: JsonFields = (
+        ("principal_type", "string", 0, 3, False),
+        ("principal_name", "string", 0, 3, False),
+    )
 
     def __init__(
         self,
@@ -71,6 +75,9 @@ class DescribeDelegationTokenRequest(Message):
     API_KEY = 41
     VERSIONS = (0, 3)
     FLEXIBLE_FROM: int | None = 2
+    JSON_FIELDS: JsonFields = (
+        ("owners", "DescribeDelegationTokenOwner", 0, 3, False),
+    )
 
     def __init__(
         self,
@@ -110,6 +117,10 @@ class DescribedDelegationTokenRenewer(Message):
     """Principals besides the owner that may prolong the token."""
 
     __slots__ = ("principal_type", "principal_name")
+    JSON_FIELDS: JsonFields = (
+        ("principal_type", "string", 0, 3, False),
+        ("principal_name", "string", 0, 3, False),
+    )
 
     def __init__(
         self,
@@ -154,6 +165,18 @@ class DescribedDelegationToken(Message):
     """Tokens found."""
 
     __slots__ = ("principal_type", "principal_name", "token_requester_principal_type", "token_requester_principal_name", "issue_timestamp", "expiry_timestamp", "max_timestamp", "token_id", "hmac", "renewers")
+    JSON_FIELDS: JsonFields = (
+        ("principal_type", "string", 0, 3, False),
+        ("principal_name", "string", 0, 3, False),
+        ("token_requester_principal_type", "string", 3, 3, False),
+        ("token_requester_principal_name", "string", 3, 3, False),
+        ("issue_timestamp", "int64", 0, 3, False),
+        ("expiry_timestamp", "int64", 0, 3, False),
+        ("max_timestamp", "int64", 0, 3, False),
+        ("token_id", "string", 0, 3, False),
+        ("hmac", "bytes", 0, 3, False),
+        ("renewers", "DescribedDelegationTokenRenewer", 0, 3, False),
+    )
 
     def __init__(
         self,
@@ -279,6 +302,11 @@ class DescribeDelegationTokenResponse(Message):
     API_KEY = 41
     VERSIONS = (0, 3)
     FLEXIBLE_FROM: int | None = 2
+    JSON_FIELDS: JsonFields = (
+        ("error_code", "error_code", 0, 3, False),
+        ("tokens", "DescribedDelegationToken", 0, 3, False),
+        ("throttle_time_ms", "int32", 0, 3, False),
+    )
 
     def __init__(
         self,

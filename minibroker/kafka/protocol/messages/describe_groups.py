@@ -15,7 +15,7 @@ Versions:
 Generated from protocol_specs/apis/15_describe_groups.json by `python -m protocol_specs.codegen`; do not edit.
 """
 
-from minibroker.kafka.protocol.message import Message, not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 
@@ -26,6 +26,10 @@ class DescribeGroupsRequest(Message):
     API_KEY = 15
     VERSIONS = (0, 6)
     FLEXIBLE_FROM: int | None = 5
+    JSON_FIELDS: JsonFields = (
+        ("groups", "string", 0, 6, False),
+        ("include_authorized_operations", "bool", 3, 6, False),
+    )
 
     def __init__(
         self,
@@ -83,6 +87,14 @@ class DescribedGroupMember(Message):
     """Members of the group; none when it is Dead."""
 
     __slots__ = ("member_id", "group_instance_id", "client_id", "client_host", "member_metadata", "member_assignment")
+    JSON_FIELDS: JsonFields = (
+        ("member_id", "string", 0, 6, False),
+        ("group_instance_id", "string", 4, 6, False),
+        ("client_id", "string", 0, 6, False),
+        ("client_host", "string", 0, 6, False),
+        ("member_metadata", "bytes", 0, 6, False),
+        ("member_assignment", "bytes", 0, 6, False),
+    )
 
     def __init__(
         self,
@@ -173,6 +185,16 @@ class DescribedGroup(Message):
     """One description per group asked for."""
 
     __slots__ = ("error_code", "error_message", "group_id", "group_state", "protocol_type", "protocol_data", "members", "authorized_operations")
+    JSON_FIELDS: JsonFields = (
+        ("error_code", "error_code", 0, 6, False),
+        ("error_message", "string", 6, 6, False),
+        ("group_id", "string", 0, 6, False),
+        ("group_state", "string", 0, 6, False),
+        ("protocol_type", "string", 0, 6, False),
+        ("protocol_data", "string", 0, 6, False),
+        ("members", "DescribedGroupMember", 0, 6, False),
+        ("authorized_operations", "int32", 3, 6, False),
+    )
 
     def __init__(
         self,
@@ -288,6 +310,10 @@ class DescribeGroupsResponse(Message):
     API_KEY = 15
     VERSIONS = (0, 6)
     FLEXIBLE_FROM: int | None = 5
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 1, 6, False),
+        ("groups", "DescribedGroup", 0, 6, False),
+    )
 
     def __init__(
         self,

@@ -16,7 +16,7 @@ Generated from protocol_specs/apis/35_describe_log_dirs.json by `python -m proto
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _IH = Struct(">ih")
@@ -29,6 +29,10 @@ class DescribableLogDirTopic(Message):
     """Partitions to report on, grouped by topic; null = everything."""
 
     __slots__ = ("topic", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("topic", "string", 0, 5, False),
+        ("partitions", "int32", 0, 5, False),
+    )
 
     def __init__(
         self,
@@ -78,6 +82,9 @@ class DescribeLogDirsRequest(Message):
     API_KEY = 35
     VERSIONS = (0, 5)
     FLEXIBLE_FROM: int | None = 2
+    JSON_FIELDS: JsonFields = (
+        ("topics", "DescribableLogDirTopic", 0, 5, False),
+    )
 
     def __init__(
         self,
@@ -117,6 +124,12 @@ class DescribeLogDirsPartition(Message):
     """Replicas found there, by partition."""
 
     __slots__ = ("partition_index", "partition_size", "offset_lag", "is_future_key")
+    JSON_FIELDS: JsonFields = (
+        ("partition_index", "int32", 0, 5, False),
+        ("partition_size", "int64", 0, 5, False),
+        ("offset_lag", "int64", 0, 5, False),
+        ("is_future_key", "bool", 0, 5, False),
+    )
 
     def __init__(
         self,
@@ -163,6 +176,10 @@ class DescribeLogDirsTopic(Message):
     """Replicas found there, grouped by topic."""
 
     __slots__ = ("name", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 5, False),
+        ("partitions", "DescribeLogDirsPartition", 0, 5, False),
+    )
 
     def __init__(
         self,
@@ -213,6 +230,14 @@ class DescribeLogDirsResult(Message):
     """One entry per entry of log.dirs."""
 
     __slots__ = ("error_code", "log_dir", "topics", "total_bytes", "usable_bytes", "is_cordoned")
+    JSON_FIELDS: JsonFields = (
+        ("error_code", "error_code", 0, 5, False),
+        ("log_dir", "string", 0, 5, False),
+        ("topics", "DescribeLogDirsTopic", 0, 5, False),
+        ("total_bytes", "int64", 4, 5, False),
+        ("usable_bytes", "int64", 4, 5, False),
+        ("is_cordoned", "bool", 5, 5, False),
+    )
 
     def __init__(
         self,
@@ -293,6 +318,11 @@ class DescribeLogDirsResponse(Message):
     API_KEY = 35
     VERSIONS = (0, 5)
     FLEXIBLE_FROM: int | None = 2
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 5, False),
+        ("error_code", "error_code", 3, 5, False),
+        ("results", "DescribeLogDirsResult", 0, 5, False),
+    )
 
     def __init__(
         self,

@@ -9,7 +9,7 @@ Generated from protocol_specs/apis/61_describe_producers.json by `python -m prot
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _IH = Struct(">ih")
@@ -20,6 +20,10 @@ class TopicRequest(Message):
     """Partitions to look at, grouped by topic."""
 
     __slots__ = ("name", "partition_indexes")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 0, False),
+        ("partition_indexes", "int32", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -55,6 +59,9 @@ class DescribeProducersRequest(Message):
     API_KEY = 61
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("topics", "TopicRequest", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -86,6 +93,14 @@ class ProducerState(Message):
     """Producers not expired yet."""
 
     __slots__ = ("producer_id", "producer_epoch", "last_sequence", "last_timestamp", "coordinator_epoch", "current_txn_start_offset")
+    JSON_FIELDS: JsonFields = (
+        ("producer_id", "int64", 0, 0, False),
+        ("producer_epoch", "int32", 0, 0, False),
+        ("last_sequence", "int32", 0, 0, False),
+        ("last_timestamp", "int64", 0, 0, False),
+        ("coordinator_epoch", "int32", 0, 0, False),
+        ("current_txn_start_offset", "int64", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -140,6 +155,12 @@ class PartitionResponse(Message):
     """One entry per partition answered."""
 
     __slots__ = ("partition_index", "error_code", "error_message", "active_producers")
+    JSON_FIELDS: JsonFields = (
+        ("partition_index", "int32", 0, 0, False),
+        ("error_code", "error_code", 0, 0, False),
+        ("error_message", "string", 0, 0, False),
+        ("active_producers", "ProducerState", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -184,6 +205,10 @@ class TopicResponse(Message):
     """Answers grouped by topic."""
 
     __slots__ = ("name", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 0, False),
+        ("partitions", "PartitionResponse", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -223,6 +248,10 @@ class DescribeProducersResponse(Message):
     API_KEY = 61
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 0, False),
+        ("topics", "TopicResponse", 0, 0, False),
+    )
 
     def __init__(
         self,

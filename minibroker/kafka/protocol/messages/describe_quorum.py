@@ -13,7 +13,7 @@ Generated from protocol_specs/apis/55_describe_quorum.json by `python -m protoco
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message, not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried
 from minibroker.kafka.protocol.primitives import ZERO_UUID, Reader, Writer
 
 _IH = Struct(">ih")
@@ -25,6 +25,9 @@ class RequestPartitionData(Message):
     """One entry per partition asked about."""
 
     __slots__ = ("partition_index",)
+    JSON_FIELDS: JsonFields = (
+        ("partition_index", "int32", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -50,6 +53,10 @@ class RequestTopicData(Message):
     """Quorum partitions wanted; only __cluster_metadata-0 exists."""
 
     __slots__ = ("topic_name", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("topic_name", "string", 0, 2, False),
+        ("partitions", "RequestPartitionData", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -89,6 +96,9 @@ class DescribeQuorumRequest(Message):
     API_KEY = 55
     VERSIONS = (0, 2)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("topics", "RequestTopicData", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -120,6 +130,13 @@ class ReplicaState(Message):
     """Replicas with a vote."""
 
     __slots__ = ("replica_id", "replica_directory_id", "log_end_offset", "last_fetch_timestamp", "last_caught_up_timestamp")
+    JSON_FIELDS: JsonFields = (
+        ("replica_id", "int32", 0, 2, False),
+        ("replica_directory_id", "uuid", 2, 2, False),
+        ("log_end_offset", "int64", 0, 2, False),
+        ("last_fetch_timestamp", "int64", 1, 2, False),
+        ("last_caught_up_timestamp", "int64", 1, 2, False),
+    )
 
     def __init__(
         self,
@@ -184,6 +201,16 @@ class ResponsePartitionData(Message):
     """One entry per partition answered."""
 
     __slots__ = ("partition_index", "error_code", "error_message", "leader_id", "leader_epoch", "high_watermark", "current_voters", "observers")
+    JSON_FIELDS: JsonFields = (
+        ("partition_index", "int32", 0, 2, False),
+        ("error_code", "error_code", 0, 2, False),
+        ("error_message", "string", 2, 2, False),
+        ("leader_id", "int32", 0, 2, False),
+        ("leader_epoch", "int32", 0, 2, False),
+        ("high_watermark", "int64", 0, 2, False),
+        ("current_voters", "ReplicaState", 0, 2, False),
+        ("observers", "ReplicaState", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -254,6 +281,10 @@ class ResponseTopicData(Message):
     """State of the quorum partitions."""
 
     __slots__ = ("topic_name", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("topic_name", "string", 0, 2, False),
+        ("partitions", "ResponsePartitionData", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -290,6 +321,11 @@ class Listener(Message):
     """Controller listeners of the voter."""
 
     __slots__ = ("name", "host", "port")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 2, 2, False),
+        ("host", "string", 2, 2, False),
+        ("port", "uint16", 2, 2, False),
+    )
 
     def __init__(
         self,
@@ -325,6 +361,10 @@ class Node(Message):
     """Addresses of the voters; from v2 on."""
 
     __slots__ = ("node_id", "listeners")
+    JSON_FIELDS: JsonFields = (
+        ("node_id", "int32", 2, 2, False),
+        ("listeners", "Listener", 2, 2, False),
+    )
 
     def __init__(
         self,
@@ -364,6 +404,12 @@ class DescribeQuorumResponse(Message):
     API_KEY = 55
     VERSIONS = (0, 2)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("error_code", "error_code", 0, 2, False),
+        ("error_message", "string", 2, 2, False),
+        ("topics", "ResponseTopicData", 0, 2, False),
+        ("nodes", "Node", 2, 2, False),
+    )
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ Generated from protocol_specs/apis/90_describe_share_group_offsets.json by `pyth
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import ZERO_UUID, Reader, Writer
 
 _IQIH = Struct(">iqih")
@@ -23,6 +23,10 @@ class DescribeShareGroupOffsetsRequestTopic(Message):
     """Partitions wanted, grouped by topic; null = all the group has state for."""
 
     __slots__ = ("topic_name", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("topic_name", "string", 0, 1, False),
+        ("partitions", "int32", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -55,6 +59,10 @@ class DescribeShareGroupOffsetsRequestGroup(Message):
     """Groups wanted."""
 
     __slots__ = ("group_id", "topics")
+    JSON_FIELDS: JsonFields = (
+        ("group_id", "string", 0, 1, False),
+        ("topics", "DescribeShareGroupOffsetsRequestTopic", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -94,6 +102,9 @@ class DescribeShareGroupOffsetsRequest(Message):
     API_KEY = 90
     VERSIONS = (0, 1)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("groups", "DescribeShareGroupOffsetsRequestGroup", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -125,6 +136,14 @@ class DescribeShareGroupOffsetsResponsePartition(Message):
     """Offsets by partition."""
 
     __slots__ = ("partition_index", "start_offset", "leader_epoch", "lag", "error_code", "error_message")
+    JSON_FIELDS: JsonFields = (
+        ("partition_index", "int32", 0, 1, False),
+        ("start_offset", "int64", 0, 1, False),
+        ("leader_epoch", "int32", 0, 1, False),
+        ("lag", "int64", 1, 1, False),
+        ("error_code", "error_code", 0, 1, False),
+        ("error_message", "string", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -196,6 +215,11 @@ class DescribeShareGroupOffsetsResponseTopic(Message):
     """Offsets grouped by topic."""
 
     __slots__ = ("topic_name", "topic_id", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("topic_name", "string", 0, 1, False),
+        ("topic_id", "uuid", 0, 1, False),
+        ("partitions", "DescribeShareGroupOffsetsResponsePartition", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -237,6 +261,12 @@ class DescribeShareGroupOffsetsResponseGroup(Message):
     """One result per group."""
 
     __slots__ = ("group_id", "topics", "error_code", "error_message")
+    JSON_FIELDS: JsonFields = (
+        ("group_id", "string", 0, 1, False),
+        ("topics", "DescribeShareGroupOffsetsResponseTopic", 0, 1, False),
+        ("error_code", "error_code", 0, 1, False),
+        ("error_message", "string", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -286,6 +316,10 @@ class DescribeShareGroupOffsetsResponse(Message):
     API_KEY = 90
     VERSIONS = (0, 1)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 1, False),
+        ("groups", "DescribeShareGroupOffsetsResponseGroup", 0, 1, False),
+    )
 
     def __init__(
         self,

@@ -9,7 +9,7 @@ Generated from protocol_specs/apis/75_describe_topic_partitions.json by `python 
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import ZERO_UUID, Reader, Writer
 
 _HIII = Struct(">hiii")
@@ -19,6 +19,9 @@ class TopicRequest(Message):
     """Topics wanted; empty = all the caller may describe. Answered in order of name."""
 
     __slots__ = ("name",)
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -44,6 +47,10 @@ class Cursor(Message):
     """Place at which the page begins; null for the first page."""
 
     __slots__ = ("topic_name", "partition_index")
+    JSON_FIELDS: JsonFields = (
+        ("topic_name", "string", 0, 0, False),
+        ("partition_index", "int32", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -77,6 +84,11 @@ class DescribeTopicPartitionsRequest(Message):
     API_KEY = 75
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("topics", "TopicRequest", 0, 0, False),
+        ("response_partition_limit", "int32", 0, 0, False),
+        ("cursor", "Cursor", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -122,6 +134,17 @@ class DescribeTopicPartitionsResponsePartition(Message):
     """Partitions of this page, in order of their number."""
 
     __slots__ = ("error_code", "partition_index", "leader_id", "leader_epoch", "replica_nodes", "isr_nodes", "eligible_leader_replicas", "last_known_elr", "offline_replicas")
+    JSON_FIELDS: JsonFields = (
+        ("error_code", "error_code", 0, 0, False),
+        ("partition_index", "int32", 0, 0, False),
+        ("leader_id", "int32", 0, 0, False),
+        ("leader_epoch", "int32", 0, 0, False),
+        ("replica_nodes", "int32", 0, 0, False),
+        ("isr_nodes", "int32", 0, 0, False),
+        ("eligible_leader_replicas", "int32", 0, 0, False),
+        ("last_known_elr", "int32", 0, 0, False),
+        ("offline_replicas", "int32", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -201,6 +224,14 @@ class DescribeTopicPartitionsResponseTopic(Message):
     """Topics of this page, sorted by name."""
 
     __slots__ = ("error_code", "name", "topic_id", "is_internal", "partitions", "topic_authorized_operations")
+    JSON_FIELDS: JsonFields = (
+        ("error_code", "error_code", 0, 0, False),
+        ("name", "string", 0, 0, False),
+        ("topic_id", "uuid", 0, 0, False),
+        ("is_internal", "bool", 0, 0, False),
+        ("partitions", "DescribeTopicPartitionsResponsePartition", 0, 0, False),
+        ("topic_authorized_operations", "int32", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -260,6 +291,11 @@ class DescribeTopicPartitionsResponse(Message):
     API_KEY = 75
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 0, False),
+        ("topics", "DescribeTopicPartitionsResponseTopic", 0, 0, False),
+        ("next_cursor", "Cursor", 0, 0, False),
+    )
 
     def __init__(
         self,

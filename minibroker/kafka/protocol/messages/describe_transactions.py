@@ -9,7 +9,7 @@ Generated from protocol_specs/apis/65_describe_transactions.json by `python -m p
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _IQQH = Struct(">iqqh")
@@ -22,6 +22,9 @@ class DescribeTransactionsRequest(Message):
     API_KEY = 65
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("transactional_ids", "string", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -53,6 +56,10 @@ class TopicData(Message):
     """Partitions in the open transaction; while it ends, those without a marker yet."""
 
     __slots__ = ("topic", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("topic", "string", 0, 0, False),
+        ("partitions", "int32", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -85,6 +92,16 @@ class TransactionState(Message):
     """One description per id."""
 
     __slots__ = ("error_code", "transactional_id", "transaction_state", "transaction_timeout_ms", "transaction_start_time_ms", "producer_id", "producer_epoch", "topics")
+    JSON_FIELDS: JsonFields = (
+        ("error_code", "error_code", 0, 0, False),
+        ("transactional_id", "string", 0, 0, False),
+        ("transaction_state", "string", 0, 0, False),
+        ("transaction_timeout_ms", "int32", 0, 0, False),
+        ("transaction_start_time_ms", "int64", 0, 0, False),
+        ("producer_id", "int64", 0, 0, False),
+        ("producer_epoch", "int16", 0, 0, False),
+        ("topics", "TopicData", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -158,6 +175,10 @@ class DescribeTransactionsResponse(Message):
     API_KEY = 65
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 0, False),
+        ("transaction_states", "TransactionState", 0, 0, False),
+    )
 
     def __init__(
         self,

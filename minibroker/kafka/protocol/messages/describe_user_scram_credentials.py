@@ -9,7 +9,7 @@ Generated from protocol_specs/apis/50_describe_user_scram_credentials.json by `p
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _BI = Struct(">bi")
@@ -20,6 +20,9 @@ class UserName(Message):
     """Users whose credentials to list; null or empty for all users."""
 
     __slots__ = ("name",)
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -48,6 +51,9 @@ class DescribeUserScramCredentialsRequest(Message):
     API_KEY = 50
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("users", "UserName", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -79,6 +85,10 @@ class CredentialInfo(Message):
     """Credentials of the user, one per mechanism."""
 
     __slots__ = ("mechanism", "iterations")
+    JSON_FIELDS: JsonFields = (
+        ("mechanism", "int8", 0, 0, False),
+        ("iterations", "int32", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -107,6 +117,12 @@ class DescribeUserScramCredentialsResult(Message):
     """Answers, each about one user."""
 
     __slots__ = ("user", "error_code", "error_message", "credential_infos")
+    JSON_FIELDS: JsonFields = (
+        ("user", "string", 0, 0, False),
+        ("error_code", "error_code", 0, 0, False),
+        ("error_message", "string", 0, 0, False),
+        ("credential_infos", "CredentialInfo", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -156,6 +172,12 @@ class DescribeUserScramCredentialsResponse(Message):
     API_KEY = 50
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 0, False),
+        ("error_code", "error_code", 0, 0, False),
+        ("error_message", "string", 0, 0, False),
+        ("results", "DescribeUserScramCredentialsResult", 0, 0, False),
+    )
 
     def __init__(
         self,

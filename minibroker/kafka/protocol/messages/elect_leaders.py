@@ -13,7 +13,7 @@ Generated from protocol_specs/apis/43_elect_leaders.json by `python -m protocol_
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message, not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _IH = Struct(">ih")
@@ -23,6 +23,10 @@ class TopicPartitions(Message):
     """Partitions to elect for, grouped by topic; null = all."""
 
     __slots__ = ("topic", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("topic", "string", 0, 2, False),
+        ("partitions", "int32", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -72,6 +76,11 @@ class ElectLeadersRequest(Message):
     API_KEY = 43
     VERSIONS = (0, 2)
     FLEXIBLE_FROM: int | None = 2
+    JSON_FIELDS: JsonFields = (
+        ("election_type", "int8", 1, 2, False),
+        ("topic_partitions", "TopicPartitions", 0, 2, False),
+        ("timeout_ms", "int32", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -128,6 +137,11 @@ class PartitionResult(Message):
     """Results by partition."""
 
     __slots__ = ("partition_id", "error_code", "error_message")
+    JSON_FIELDS: JsonFields = (
+        ("partition_id", "int32", 0, 2, False),
+        ("error_code", "error_code", 0, 2, False),
+        ("error_message", "string", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -169,6 +183,10 @@ class ReplicaElectionResult(Message):
     """Results grouped by topic; partitions with nothing to do are left out when null was asked."""
 
     __slots__ = ("topic", "partition_result")
+    JSON_FIELDS: JsonFields = (
+        ("topic", "string", 0, 2, False),
+        ("partition_result", "PartitionResult", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -222,6 +240,11 @@ class ElectLeadersResponse(Message):
     API_KEY = 43
     VERSIONS = (0, 2)
     FLEXIBLE_FROM: int | None = 2
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 2, False),
+        ("error_code", "error_code", 1, 2, False),
+        ("replica_election_results", "ReplicaElectionResult", 0, 2, False),
+    )
 
     def __init__(
         self,

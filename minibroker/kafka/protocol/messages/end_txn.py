@@ -16,7 +16,7 @@ Generated from protocol_specs/apis/26_end_txn.json by `python -m protocol_specs.
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _IH = Struct(">ih")
@@ -31,6 +31,12 @@ class EndTxnRequest(Message):
     API_KEY = 26
     VERSIONS = (0, 5)
     FLEXIBLE_FROM: int | None = 3
+    JSON_FIELDS: JsonFields = (
+        ("transactional_id", "string", 0, 5, False),
+        ("producer_id", "int64", 0, 5, False),
+        ("producer_epoch", "int16", 0, 5, False),
+        ("committed", "bool", 0, 5, False),
+    )
 
     def __init__(
         self,
@@ -78,6 +84,12 @@ class EndTxnResponse(Message):
     API_KEY = 26
     VERSIONS = (0, 5)
     FLEXIBLE_FROM: int | None = 3
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 5, False),
+        ("error_code", "error_code", 0, 5, False),
+        ("producer_id", "int64", 5, 5, False),
+        ("producer_epoch", "int16", 5, 5, False),
+    )
 
     def __init__(
         self,

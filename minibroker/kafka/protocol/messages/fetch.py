@@ -29,7 +29,7 @@ Generated from protocol_specs/apis/01_fetch.json by `python -m protocol_specs.co
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message, not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried
 from minibroker.kafka.protocol.primitives import ZERO_UUID, Buffer, Reader, Writer
 
 _IHI = Struct(">ihi")
@@ -55,6 +55,10 @@ class ReplicaState(Message):
     """Tagged: the follower that fetches (KIP-903)."""
 
     __slots__ = ("replica_id", "replica_epoch")
+    JSON_FIELDS: JsonFields = (
+        ("replica_id", "int32", 15, 18, False),
+        ("replica_epoch", "int64", 15, 18, False),
+    )
 
     def __init__(
         self,
@@ -83,6 +87,16 @@ class FetchPartition(Message):
     """Partitions of the topic, with the offset to read from."""
 
     __slots__ = ("partition", "current_leader_epoch", "fetch_offset", "last_fetched_epoch", "log_start_offset", "partition_max_bytes", "replica_directory_id", "high_watermark")
+    JSON_FIELDS: JsonFields = (
+        ("partition", "int32", 0, 18, False),
+        ("current_leader_epoch", "int32", 9, 18, False),
+        ("fetch_offset", "int64", 0, 18, False),
+        ("last_fetched_epoch", "int32", 12, 18, False),
+        ("log_start_offset", "int64", 5, 18, False),
+        ("partition_max_bytes", "int32", 0, 18, False),
+        ("replica_directory_id", "uuid", 17, 18, True),
+        ("high_watermark", "int64", 18, 18, True),
+    )
 
     def __init__(
         self,
@@ -220,6 +234,11 @@ class FetchTopic(Message):
     """Partitions to read, or in a session those added or changed since the last request."""
 
     __slots__ = ("topic", "topic_id", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("topic", "string", 0, 12, False),
+        ("topic_id", "uuid", 13, 18, False),
+        ("partitions", "FetchPartition", 0, 18, False),
+    )
 
     def __init__(
         self,
@@ -283,6 +302,11 @@ class ForgottenTopic(Message):
     """Partitions to drop from the session; empty outside sessions."""
 
     __slots__ = ("topic", "topic_id", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("topic", "string", 7, 12, False),
+        ("topic_id", "uuid", 13, 18, False),
+        ("partitions", "int32", 7, 18, False),
+    )
 
     def __init__(
         self,
@@ -345,6 +369,20 @@ class FetchRequest(Message):
     API_KEY = 1
     VERSIONS = (0, 18)
     FLEXIBLE_FROM: int | None = 12
+    JSON_FIELDS: JsonFields = (
+        ("cluster_id", "string", 12, 18, True),
+        ("replica_id", "int32", 0, 14, False),
+        ("replica_state", "ReplicaState", 15, 18, True),
+        ("max_wait_ms", "int32", 0, 18, False),
+        ("min_bytes", "int32", 0, 18, False),
+        ("max_bytes", "int32", 3, 18, False),
+        ("isolation_level", "int8", 4, 18, False),
+        ("session_id", "int32", 7, 18, False),
+        ("session_epoch", "int32", 7, 18, False),
+        ("topics", "FetchTopic", 0, 18, False),
+        ("forgotten_topics_data", "ForgottenTopic", 7, 18, False),
+        ("rack_id", "string", 11, 18, False),
+    )
 
     def __init__(
         self,
@@ -560,6 +598,10 @@ class EpochEndOffset(Message):
     """Tagged: the reader's history left the leader's; it must cut its log back to this epoch's end (KIP-595)."""
 
     __slots__ = ("epoch", "end_offset")
+    JSON_FIELDS: JsonFields = (
+        ("epoch", "int32", 12, 18, False),
+        ("end_offset", "int64", 12, 18, False),
+    )
 
     def __init__(
         self,
@@ -588,6 +630,10 @@ class LeaderIdAndEpoch(Message):
     """Tagged: the current leader of the partition; sent with leadership errors."""
 
     __slots__ = ("leader_id", "leader_epoch")
+    JSON_FIELDS: JsonFields = (
+        ("leader_id", "int32", 12, 18, False),
+        ("leader_epoch", "int32", 12, 18, False),
+    )
 
     def __init__(
         self,
@@ -616,6 +662,10 @@ class SnapshotId(Message):
     """Tagged: the reader is behind the log start and should load this snapshot (quorum partitions only)."""
 
     __slots__ = ("end_offset", "epoch")
+    JSON_FIELDS: JsonFields = (
+        ("end_offset", "int64", 12, 18, False),
+        ("epoch", "int32", 12, 18, False),
+    )
 
     def __init__(
         self,
@@ -644,6 +694,10 @@ class AbortedTransaction(Message):
     """Aborted transactions that overlap the records; null under read uncommitted."""
 
     __slots__ = ("producer_id", "first_offset")
+    JSON_FIELDS: JsonFields = (
+        ("producer_id", "int64", 4, 18, False),
+        ("first_offset", "int64", 4, 18, False),
+    )
 
     def __init__(
         self,
@@ -674,6 +728,19 @@ class PartitionData(Message):
     """Result of each partition."""
 
     __slots__ = ("partition_index", "error_code", "high_watermark", "last_stable_offset", "log_start_offset", "diverging_epoch", "current_leader", "snapshot_id", "aborted_transactions", "preferred_read_replica", "records")
+    JSON_FIELDS: JsonFields = (
+        ("partition_index", "int32", 0, 18, False),
+        ("error_code", "error_code", 0, 18, False),
+        ("high_watermark", "int64", 0, 18, False),
+        ("last_stable_offset", "int64", 4, 18, False),
+        ("log_start_offset", "int64", 5, 18, False),
+        ("diverging_epoch", "EpochEndOffset", 12, 18, True),
+        ("current_leader", "LeaderIdAndEpoch", 12, 18, True),
+        ("snapshot_id", "SnapshotId", 12, 18, True),
+        ("aborted_transactions", "AbortedTransaction", 4, 18, False),
+        ("preferred_read_replica", "int32", 11, 18, False),
+        ("records", "records", 0, 18, False),
+    )
 
     def __init__(
         self,
@@ -838,6 +905,11 @@ class FetchableTopicResponse(Message):
     """Batches grouped by topic; in a session only partitions with news appear."""
 
     __slots__ = ("topic", "topic_id", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("topic", "string", 0, 12, False),
+        ("topic_id", "uuid", 13, 18, False),
+        ("partitions", "PartitionData", 0, 18, False),
+    )
 
     def __init__(
         self,
@@ -901,6 +973,12 @@ class NodeEndpoint(Message):
     """Tagged: addresses of the leaders named in current_leader, saves a metadata refresh (KIP-951)."""
 
     __slots__ = ("node_id", "host", "port", "rack")
+    JSON_FIELDS: JsonFields = (
+        ("node_id", "int32", 16, 18, False),
+        ("host", "string", 16, 18, False),
+        ("port", "int32", 16, 18, False),
+        ("rack", "string", 16, 18, False),
+    )
 
     def __init__(
         self,
@@ -944,6 +1022,13 @@ class FetchResponse(Message):
     API_KEY = 1
     VERSIONS = (0, 18)
     FLEXIBLE_FROM: int | None = 12
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 1, 18, False),
+        ("error_code", "error_code", 7, 18, False),
+        ("session_id", "int32", 7, 18, False),
+        ("responses", "FetchableTopicResponse", 0, 18, False),
+        ("node_endpoints", "NodeEndpoint", 16, 18, True),
+    )
 
     def __init__(
         self,

@@ -17,7 +17,7 @@ Generated from protocol_specs/apis/10_find_coordinator.json by `python -m protoc
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message, not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _IH = Struct(">ih")
@@ -30,6 +30,11 @@ class FindCoordinatorRequest(Message):
     API_KEY = 10
     VERSIONS = (0, 6)
     FLEXIBLE_FROM: int | None = 3
+    JSON_FIELDS: JsonFields = (
+        ("key", "string", 0, 3, False),
+        ("key_type", "int8", 1, 6, False),
+        ("coordinator_keys", "string", 4, 6, False),
+    )
 
     def __init__(
         self,
@@ -98,6 +103,14 @@ class Coordinator(Message):
     """One result per key; from v4 on."""
 
     __slots__ = ("key", "node_id", "host", "port", "error_code", "error_message")
+    JSON_FIELDS: JsonFields = (
+        ("key", "string", 4, 6, False),
+        ("node_id", "int32", 4, 6, False),
+        ("host", "string", 4, 6, False),
+        ("port", "int32", 4, 6, False),
+        ("error_code", "error_code", 4, 6, False),
+        ("error_message", "string", 4, 6, False),
+    )
 
     def __init__(
         self,
@@ -149,6 +162,15 @@ class FindCoordinatorResponse(Message):
     API_KEY = 10
     VERSIONS = (0, 6)
     FLEXIBLE_FROM: int | None = 3
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 1, 6, False),
+        ("error_code", "error_code", 0, 3, False),
+        ("error_message", "string", 1, 3, False),
+        ("node_id", "int32", 0, 3, False),
+        ("host", "string", 0, 3, False),
+        ("port", "int32", 0, 3, False),
+        ("coordinators", "Coordinator", 4, 6, False),
+    )
 
     def __init__(
         self,

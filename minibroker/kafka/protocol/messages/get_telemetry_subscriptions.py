@@ -9,7 +9,7 @@ Generated from protocol_specs/apis/71_get_telemetry_subscriptions.json by `pytho
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import ZERO_UUID, Reader, Writer
 
 _IH = Struct(">ih")
@@ -23,6 +23,9 @@ class GetTelemetrySubscriptionsRequest(Message):
     API_KEY = 71
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("client_instance_id", "uuid", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -51,6 +54,17 @@ class GetTelemetrySubscriptionsResponse(Message):
     API_KEY = 71
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 0, False),
+        ("error_code", "error_code", 0, 0, False),
+        ("client_instance_id", "uuid", 0, 0, False),
+        ("subscription_id", "int32", 0, 0, False),
+        ("accepted_compression_types", "int8", 0, 0, False),
+        ("push_interval_ms", "int32", 0, 0, False),
+        ("telemetry_max_bytes", "int32", 0, 0, False),
+        ("delta_temporality", "bool", 0, 0, False),
+        ("requested_metrics", "string", 0, 0, False),
+    )
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ Generated from protocol_specs/apis/12_heartbeat.json by `python -m protocol_spec
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message, not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _IH = Struct(">ih")
@@ -28,6 +28,12 @@ class HeartbeatRequest(Message):
     API_KEY = 12
     VERSIONS = (0, 4)
     FLEXIBLE_FROM: int | None = 4
+    JSON_FIELDS: JsonFields = (
+        ("group_id", "string", 0, 4, False),
+        ("generation_id", "int32", 0, 4, False),
+        ("member_id", "string", 0, 4, False),
+        ("group_instance_id", "string", 3, 4, False),
+    )
 
     def __init__(
         self,
@@ -96,6 +102,10 @@ class HeartbeatResponse(Message):
     API_KEY = 12
     VERSIONS = (0, 4)
     FLEXIBLE_FROM: int | None = 4
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 1, 4, False),
+        ("error_code", "error_code", 0, 4, False),
+    )
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ Versions:
 Generated from protocol_specs/apis/44_incremental_alter_configs.json by `python -m protocol_specs.codegen`; do not edit.
 """
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 
@@ -18,6 +18,11 @@ class AlterableConfig(Message):
     """Single changes; a key may appear once only."""
 
     __slots__ = ("name", "config_operation", "value")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 1, False),
+        ("config_operation", "int8", 0, 1, False),
+        ("value", "string", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -67,6 +72,11 @@ class AlterConfigsResource(Message):
     """Resources to change; naming one twice is refused."""
 
     __slots__ = ("resource_type", "resource_name", "configs")
+    JSON_FIELDS: JsonFields = (
+        ("resource_type", "int8", 0, 1, False),
+        ("resource_name", "string", 0, 1, False),
+        ("configs", "AlterableConfig", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -125,6 +135,10 @@ class IncrementalAlterConfigsRequest(Message):
     API_KEY = 44
     VERSIONS = (0, 1)
     FLEXIBLE_FROM: int | None = 1
+    JSON_FIELDS: JsonFields = (
+        ("resources", "AlterConfigsResource", 0, 1, False),
+        ("validate_only", "bool", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -169,6 +183,12 @@ class AlterConfigsResourceResponse(Message):
     """One result per resource."""
 
     __slots__ = ("error_code", "error_message", "resource_type", "resource_name")
+    JSON_FIELDS: JsonFields = (
+        ("error_code", "error_code", 0, 1, False),
+        ("error_message", "string", 0, 1, False),
+        ("resource_type", "int8", 0, 1, False),
+        ("resource_name", "string", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -226,6 +246,10 @@ class IncrementalAlterConfigsResponse(Message):
     API_KEY = 44
     VERSIONS = (0, 1)
     FLEXIBLE_FROM: int | None = 1
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 1, False),
+        ("responses", "AlterConfigsResourceResponse", 0, 1, False),
+    )
 
     def __init__(
         self,

@@ -17,7 +17,7 @@ Generated from protocol_specs/apis/22_init_producer_id.json by `python -m protoc
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message, not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _IHQH = Struct(">ihqh")
@@ -33,6 +33,14 @@ class InitProducerIdRequest(Message):
     API_KEY = 22
     VERSIONS = (0, 6)
     FLEXIBLE_FROM: int | None = 2
+    JSON_FIELDS: JsonFields = (
+        ("transactional_id", "string", 0, 6, False),
+        ("transaction_timeout_ms", "int32", 0, 6, False),
+        ("producer_id", "int64", 3, 6, False),
+        ("producer_epoch", "int16", 3, 6, False),
+        ("enable2_pc", "bool", 6, 6, False),
+        ("keep_prepared_txn", "bool", 6, 6, False),
+    )
 
     def __init__(
         self,
@@ -134,6 +142,14 @@ class InitProducerIdResponse(Message):
     API_KEY = 22
     VERSIONS = (0, 6)
     FLEXIBLE_FROM: int | None = 2
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 6, False),
+        ("error_code", "error_code", 0, 6, False),
+        ("producer_id", "int64", 0, 6, False),
+        ("producer_epoch", "int16", 0, 6, False),
+        ("ongoing_txn_producer_id", "int64", 6, 6, False),
+        ("ongoing_txn_producer_epoch", "int16", 6, 6, False),
+    )
 
     def __init__(
         self,

@@ -9,7 +9,7 @@ Generated from protocol_specs/apis/83_initialize_share_group_state.json by `pyth
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import ZERO_UUID, Reader, Writer
 
 _IH = Struct(">ih")
@@ -20,6 +20,11 @@ class PartitionData(Message):
     """State to begin with, per partition."""
 
     __slots__ = ("partition", "state_epoch", "start_offset")
+    JSON_FIELDS: JsonFields = (
+        ("partition", "int32", 0, 0, False),
+        ("state_epoch", "int32", 0, 0, False),
+        ("start_offset", "int64", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -51,6 +56,10 @@ class InitializeStateData(Message):
     """Share partitions to set up, grouped by topic."""
 
     __slots__ = ("topic_id", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("topic_id", "uuid", 0, 0, False),
+        ("partitions", "PartitionData", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -90,6 +99,10 @@ class InitializeShareGroupStateRequest(Message):
     API_KEY = 83
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("group_id", "string", 0, 0, False),
+        ("topics", "InitializeStateData", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -126,6 +139,11 @@ class PartitionResult(Message):
     """Results by partition."""
 
     __slots__ = ("partition", "error_code", "error_message")
+    JSON_FIELDS: JsonFields = (
+        ("partition", "int32", 0, 0, False),
+        ("error_code", "error_code", 0, 0, False),
+        ("error_message", "string", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -159,6 +177,10 @@ class InitializeStateResult(Message):
     """Results grouped by topic."""
 
     __slots__ = ("topic_id", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("topic_id", "uuid", 0, 0, False),
+        ("partitions", "PartitionResult", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -198,6 +220,9 @@ class InitializeShareGroupStateResponse(Message):
     API_KEY = 83
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("results", "InitializeStateResult", 0, 0, False),
+    )
 
     def __init__(
         self,

@@ -20,7 +20,7 @@ Generated from protocol_specs/apis/11_join_group.json by `python -m protocol_spe
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message, not_carried, null_not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried, null_not_carried
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _HI = Struct(">hi")
@@ -32,6 +32,10 @@ class JoinGroupRequestProtocol(Message):
     """Assignors the member can work with, favourite first; all members must share one."""
 
     __slots__ = ("name", "metadata")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 9, False),
+        ("metadata", "bytes", 0, 9, False),
+    )
 
     def __init__(
         self,
@@ -79,6 +83,16 @@ class JoinGroupRequest(Message):
     API_KEY = 11
     VERSIONS = (0, 9)
     FLEXIBLE_FROM: int | None = 6
+    JSON_FIELDS: JsonFields = (
+        ("group_id", "string", 0, 9, False),
+        ("session_timeout_ms", "int32", 0, 9, False),
+        ("rebalance_timeout_ms", "int32", 1, 9, False),
+        ("member_id", "string", 0, 9, False),
+        ("group_instance_id", "string", 5, 9, False),
+        ("protocol_type", "string", 0, 9, False),
+        ("protocols", "JoinGroupRequestProtocol", 0, 9, False),
+        ("reason", "string", 8, 9, False),
+    )
 
     def __init__(
         self,
@@ -191,6 +205,11 @@ class JoinGroupResponseMember(Message):
     """All members with their subscriptions; filled for the leader only."""
 
     __slots__ = ("member_id", "group_instance_id", "metadata")
+    JSON_FIELDS: JsonFields = (
+        ("member_id", "string", 0, 9, False),
+        ("group_instance_id", "string", 5, 9, False),
+        ("metadata", "bytes", 0, 9, False),
+    )
 
     def __init__(
         self,
@@ -251,6 +270,17 @@ class JoinGroupResponse(Message):
     API_KEY = 11
     VERSIONS = (0, 9)
     FLEXIBLE_FROM: int | None = 6
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 2, 9, False),
+        ("error_code", "error_code", 0, 9, False),
+        ("generation_id", "int32", 0, 9, False),
+        ("protocol_type", "string", 7, 9, False),
+        ("protocol_name", "string", 0, 9, False),
+        ("leader", "string", 0, 9, False),
+        ("skip_assignment", "bool", 9, 9, False),
+        ("member_id", "string", 0, 9, False),
+        ("members", "JoinGroupResponseMember", 0, 9, False),
+    )
 
     def __init__(
         self,

@@ -18,7 +18,7 @@ Generated from protocol_specs/apis/04_leader_and_isr.json by `python -m protocol
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message, not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried
 from minibroker.kafka.protocol.primitives import ZERO_UUID, Reader, Writer
 
 _ZB = Struct(">?b")
@@ -34,6 +34,20 @@ class LeaderAndIsrPartitionState(Message):
     """States, each with its topic; v0 and v1."""
 
     __slots__ = ("topic_name", "partition_index", "controller_epoch", "leader", "leader_epoch", "isr", "partition_epoch", "replicas", "adding_replicas", "removing_replicas", "is_new", "leader_recovery_state")
+    JSON_FIELDS: JsonFields = (
+        ("topic_name", "string", 0, 1, False),
+        ("partition_index", "int32", 0, 7, False),
+        ("controller_epoch", "int32", 0, 7, False),
+        ("leader", "int32", 0, 7, False),
+        ("leader_epoch", "int32", 0, 7, False),
+        ("isr", "int32", 0, 7, False),
+        ("partition_epoch", "int32", 0, 7, False),
+        ("replicas", "int32", 0, 7, False),
+        ("adding_replicas", "int32", 3, 7, False),
+        ("removing_replicas", "int32", 3, 7, False),
+        ("is_new", "bool", 1, 7, False),
+        ("leader_recovery_state", "int8", 6, 7, False),
+    )
 
     def __init__(
         self,
@@ -177,6 +191,11 @@ class LeaderAndIsrTopicState(Message):
     """States grouped by topic; from v2 on."""
 
     __slots__ = ("topic_name", "topic_id", "partition_states")
+    JSON_FIELDS: JsonFields = (
+        ("topic_name", "string", 2, 7, False),
+        ("topic_id", "uuid", 5, 7, False),
+        ("partition_states", "LeaderAndIsrPartitionState", 2, 7, False),
+    )
 
     def __init__(
         self,
@@ -236,6 +255,11 @@ class LeaderAndIsrLiveLeader(Message):
     """Addresses of the leaders that the states name."""
 
     __slots__ = ("broker_id", "host_name", "port")
+    JSON_FIELDS: JsonFields = (
+        ("broker_id", "int32", 0, 7, False),
+        ("host_name", "string", 0, 7, False),
+        ("port", "int32", 0, 7, False),
+    )
 
     def __init__(
         self,
@@ -282,6 +306,16 @@ class LeaderAndIsrRequest(Message):
     API_KEY = 4
     VERSIONS = (0, 7)
     FLEXIBLE_FROM: int | None = 4
+    JSON_FIELDS: JsonFields = (
+        ("controller_id", "int32", 0, 7, False),
+        ("is_kraft_controller", "bool", 7, 7, False),
+        ("controller_epoch", "int32", 0, 7, False),
+        ("broker_epoch", "int64", 2, 7, False),
+        ("type", "int8", 5, 7, False),
+        ("ungrouped_partition_states", "LeaderAndIsrPartitionState", 0, 1, False),
+        ("topic_states", "LeaderAndIsrTopicState", 2, 7, False),
+        ("live_leaders", "LeaderAndIsrLiveLeader", 0, 7, False),
+    )
 
     def __init__(
         self,
@@ -436,6 +470,11 @@ class LeaderAndIsrPartitionError(Message):
     """Results, each with its topic; up to v4."""
 
     __slots__ = ("topic_name", "partition_index", "error_code")
+    JSON_FIELDS: JsonFields = (
+        ("topic_name", "string", 0, 4, False),
+        ("partition_index", "int32", 0, 7, False),
+        ("error_code", "error_code", 0, 7, False),
+    )
 
     def __init__(
         self,
@@ -481,6 +520,10 @@ class LeaderAndIsrTopicError(Message):
     """Results grouped by topic; from v5 on."""
 
     __slots__ = ("topic_id", "partition_errors")
+    JSON_FIELDS: JsonFields = (
+        ("topic_id", "uuid", 5, 7, False),
+        ("partition_errors", "LeaderAndIsrPartitionError", 5, 7, False),
+    )
 
     def __init__(
         self,
@@ -520,6 +563,11 @@ class LeaderAndIsrResponse(Message):
     API_KEY = 4
     VERSIONS = (0, 7)
     FLEXIBLE_FROM: int | None = 4
+    JSON_FIELDS: JsonFields = (
+        ("error_code", "error_code", 0, 7, False),
+        ("partition_errors", "LeaderAndIsrPartitionError", 0, 4, False),
+        ("topics", "LeaderAndIsrTopicError", 5, 7, False),
+    )
 
     def __init__(
         self,

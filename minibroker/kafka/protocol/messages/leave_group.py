@@ -16,7 +16,7 @@ Generated from protocol_specs/apis/13_leave_group.json by `python -m protocol_sp
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message, not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _IH = Struct(">ih")
@@ -26,6 +26,11 @@ class MemberIdentity(Message):
     """Members that leave; from v3 on."""
 
     __slots__ = ("member_id", "group_instance_id", "reason")
+    JSON_FIELDS: JsonFields = (
+        ("member_id", "string", 3, 5, False),
+        ("group_instance_id", "string", 3, 5, False),
+        ("reason", "string", 5, 5, False),
+    )
 
     def __init__(
         self,
@@ -82,6 +87,11 @@ class LeaveGroupRequest(Message):
     API_KEY = 13
     VERSIONS = (0, 5)
     FLEXIBLE_FROM: int | None = 4
+    JSON_FIELDS: JsonFields = (
+        ("group_id", "string", 0, 5, False),
+        ("member_id", "string", 0, 2, False),
+        ("members", "MemberIdentity", 3, 5, False),
+    )
 
     def __init__(
         self,
@@ -151,6 +161,11 @@ class MemberResponse(Message):
     """One result per member of the request."""
 
     __slots__ = ("member_id", "group_instance_id", "error_code")
+    JSON_FIELDS: JsonFields = (
+        ("member_id", "string", 3, 5, False),
+        ("group_instance_id", "string", 3, 5, False),
+        ("error_code", "error_code", 3, 5, False),
+    )
 
     def __init__(
         self,
@@ -203,6 +218,11 @@ class LeaveGroupResponse(Message):
     API_KEY = 13
     VERSIONS = (0, 5)
     FLEXIBLE_FROM: int | None = 4
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 1, 5, False),
+        ("error_code", "error_code", 0, 5, False),
+        ("members", "MemberResponse", 3, 5, False),
+    )
 
     def __init__(
         self,

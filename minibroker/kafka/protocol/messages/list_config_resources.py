@@ -12,7 +12,7 @@ Generated from protocol_specs/apis/74_list_config_resources.json by `python -m p
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message, not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _IH = Struct(">ih")
@@ -25,6 +25,9 @@ class ListConfigResourcesRequest(Message):
     API_KEY = 74
     VERSIONS = (0, 1)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("resource_types", "int8", 1, 1, False),
+    )
 
     def __init__(
         self,
@@ -59,6 +62,10 @@ class ConfigResource(Message):
     """Resources found."""
 
     __slots__ = ("resource_name", "resource_type")
+    JSON_FIELDS: JsonFields = (
+        ("resource_name", "string", 0, 1, False),
+        ("resource_type", "int8", 1, 1, False),
+    )
 
     def __init__(
         self,
@@ -96,6 +103,11 @@ class ListConfigResourcesResponse(Message):
     API_KEY = 74
     VERSIONS = (0, 1)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 1, False),
+        ("error_code", "error_code", 0, 1, False),
+        ("config_resources", "ConfigResource", 0, 1, False),
+    )
 
     def __init__(
         self,

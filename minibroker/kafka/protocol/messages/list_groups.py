@@ -16,7 +16,7 @@ Generated from protocol_specs/apis/16_list_groups.json by `python -m protocol_sp
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message, not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _IH = Struct(">ih")
@@ -29,6 +29,10 @@ class ListGroupsRequest(Message):
     API_KEY = 16
     VERSIONS = (0, 5)
     FLEXIBLE_FROM: int | None = 3
+    JSON_FIELDS: JsonFields = (
+        ("states_filter", "string", 4, 5, False),
+        ("types_filter", "string", 5, 5, False),
+    )
 
     def __init__(
         self,
@@ -87,6 +91,12 @@ class ListedGroup(Message):
     """Groups found here that the caller may describe."""
 
     __slots__ = ("group_id", "protocol_type", "group_state", "group_type")
+    JSON_FIELDS: JsonFields = (
+        ("group_id", "string", 0, 5, False),
+        ("protocol_type", "string", 0, 5, False),
+        ("group_state", "string", 4, 5, False),
+        ("group_type", "string", 5, 5, False),
+    )
 
     def __init__(
         self,
@@ -152,6 +162,11 @@ class ListGroupsResponse(Message):
     API_KEY = 16
     VERSIONS = (0, 5)
     FLEXIBLE_FROM: int | None = 3
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 1, 5, False),
+        ("error_code", "error_code", 0, 5, False),
+        ("groups", "ListedGroup", 0, 5, False),
+    )
 
     def __init__(
         self,

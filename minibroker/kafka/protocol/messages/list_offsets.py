@@ -22,7 +22,7 @@ Generated from protocol_specs/apis/02_list_offsets.json by `python -m protocol_s
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message, not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _IB = Struct(">ib")
@@ -38,6 +38,12 @@ class ListOffsetsPartition(Message):
     """One lookup per partition."""
 
     __slots__ = ("partition_index", "current_leader_epoch", "timestamp", "max_num_offsets")
+    JSON_FIELDS: JsonFields = (
+        ("partition_index", "int32", 0, 11, False),
+        ("current_leader_epoch", "int32", 4, 11, False),
+        ("timestamp", "int64", 0, 11, False),
+        ("max_num_offsets", "int32", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -96,6 +102,10 @@ class ListOffsetsTopic(Message):
     """Partitions to look up, grouped by topic."""
 
     __slots__ = ("name", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 11, False),
+        ("partitions", "ListOffsetsPartition", 0, 11, False),
+    )
 
     def __init__(
         self,
@@ -149,6 +159,12 @@ class ListOffsetsRequest(Message):
     API_KEY = 2
     VERSIONS = (0, 11)
     FLEXIBLE_FROM: int | None = 6
+    JSON_FIELDS: JsonFields = (
+        ("replica_id", "int32", 0, 11, False),
+        ("isolation_level", "int8", 2, 11, False),
+        ("topics", "ListOffsetsTopic", 0, 11, False),
+        ("timeout_ms", "int32", 10, 11, False),
+    )
 
     def __init__(
         self,
@@ -214,6 +230,14 @@ class ListOffsetsPartitionResponse(Message):
     """One result per lookup."""
 
     __slots__ = ("partition_index", "error_code", "old_style_offsets", "timestamp", "offset", "leader_epoch")
+    JSON_FIELDS: JsonFields = (
+        ("partition_index", "int32", 0, 11, False),
+        ("error_code", "error_code", 0, 11, False),
+        ("old_style_offsets", "int64", 0, 0, False),
+        ("timestamp", "int64", 1, 11, False),
+        ("offset", "int64", 1, 11, False),
+        ("leader_epoch", "int32", 4, 11, False),
+    )
 
     def __init__(
         self,
@@ -289,6 +313,10 @@ class ListOffsetsTopicResponse(Message):
     """Offsets found, grouped by topic."""
 
     __slots__ = ("name", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 11, False),
+        ("partitions", "ListOffsetsPartitionResponse", 0, 11, False),
+    )
 
     def __init__(
         self,
@@ -342,6 +370,10 @@ class ListOffsetsResponse(Message):
     API_KEY = 2
     VERSIONS = (0, 11)
     FLEXIBLE_FROM: int | None = 6
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 2, 11, False),
+        ("topics", "ListOffsetsTopicResponse", 0, 11, False),
+    )
 
     def __init__(
         self,

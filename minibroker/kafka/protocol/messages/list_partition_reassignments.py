@@ -9,7 +9,7 @@ Generated from protocol_specs/apis/46_list_partition_reassignments.json by `pyth
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _IH = Struct(">ih")
@@ -19,6 +19,10 @@ class ListPartitionReassignmentsTopics(Message):
     """Partitions to look at, grouped by topic; null = all."""
 
     __slots__ = ("name", "partition_indexes")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 0, False),
+        ("partition_indexes", "int32", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -54,6 +58,10 @@ class ListPartitionReassignmentsRequest(Message):
     API_KEY = 46
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("timeout_ms", "int32", 0, 0, False),
+        ("topics", "ListPartitionReassignmentsTopics", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -90,6 +98,12 @@ class OngoingPartitionReassignment(Message):
     """One entry per partition on the move."""
 
     __slots__ = ("partition_index", "replicas", "adding_replicas", "removing_replicas")
+    JSON_FIELDS: JsonFields = (
+        ("partition_index", "int32", 0, 0, False),
+        ("replicas", "int32", 0, 0, False),
+        ("adding_replicas", "int32", 0, 0, False),
+        ("removing_replicas", "int32", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -136,6 +150,10 @@ class OngoingTopicReassignment(Message):
     """Running moves, grouped by topic; partitions at rest are left out."""
 
     __slots__ = ("name", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 0, False),
+        ("partitions", "OngoingPartitionReassignment", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -175,6 +193,12 @@ class ListPartitionReassignmentsResponse(Message):
     API_KEY = 46
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 0, False),
+        ("error_code", "error_code", 0, 0, False),
+        ("error_message", "string", 0, 0, False),
+        ("topics", "OngoingTopicReassignment", 0, 0, False),
+    )
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ Generated from protocol_specs/apis/66_list_transactions.json by `python -m proto
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message, not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _IH = Struct(">ih")
@@ -26,6 +26,12 @@ class ListTransactionsRequest(Message):
     API_KEY = 66
     VERSIONS = (0, 2)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("state_filters", "string", 0, 2, False),
+        ("producer_id_filters", "int64", 0, 2, False),
+        ("duration_filter", "int64", 1, 2, False),
+        ("transactional_id_pattern", "string", 2, 2, False),
+    )
 
     def __init__(
         self,
@@ -88,6 +94,11 @@ class TransactionState(Message):
     """Transactions found."""
 
     __slots__ = ("transactional_id", "producer_id", "transaction_state")
+    JSON_FIELDS: JsonFields = (
+        ("transactional_id", "string", 0, 2, False),
+        ("producer_id", "int64", 0, 2, False),
+        ("transaction_state", "string", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -126,6 +137,12 @@ class ListTransactionsResponse(Message):
     API_KEY = 66
     VERSIONS = (0, 2)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 2, False),
+        ("error_code", "error_code", 0, 2, False),
+        ("unknown_state_filters", "string", 0, 2, False),
+        ("transaction_states", "TransactionState", 0, 2, False),
+    )
 
     def __init__(
         self,

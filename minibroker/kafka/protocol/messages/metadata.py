@@ -24,7 +24,7 @@ Generated from protocol_specs/apis/03_metadata.json by `python -m protocol_specs
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message, not_carried, null_not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried, null_not_carried
 from minibroker.kafka.protocol.primitives import ZERO_UUID, Reader, Writer
 
 _ZZ = Struct(">??")
@@ -37,6 +37,10 @@ class MetadataRequestTopic(Message):
     """Topics wanted; null = all (v0: empty = all), empty = none, just the cluster."""
 
     __slots__ = ("topic_id", "name")
+    JSON_FIELDS: JsonFields = (
+        ("topic_id", "uuid", 10, 13, False),
+        ("name", "string", 0, 13, False),
+    )
 
     def __init__(
         self,
@@ -90,6 +94,12 @@ class MetadataRequest(Message):
     API_KEY = 3
     VERSIONS = (0, 13)
     FLEXIBLE_FROM: int | None = 9
+    JSON_FIELDS: JsonFields = (
+        ("topics", "MetadataRequestTopic", 0, 13, False),
+        ("allow_auto_topic_creation", "bool", 4, 13, False),
+        ("include_cluster_authorized_operations", "bool", 8, 10, False),
+        ("include_topic_authorized_operations", "bool", 8, 13, False),
+    )
 
     def __init__(
         self,
@@ -190,6 +200,12 @@ class MetadataResponseBroker(Message):
     """Live brokers, at the addresses of the listener the request came in on."""
 
     __slots__ = ("node_id", "host", "port", "rack")
+    JSON_FIELDS: JsonFields = (
+        ("node_id", "int32", 0, 13, False),
+        ("host", "string", 0, 13, False),
+        ("port", "int32", 0, 13, False),
+        ("rack", "string", 1, 13, False),
+    )
 
     def __init__(
         self,
@@ -246,6 +262,15 @@ class MetadataResponsePartition(Message):
     """All partitions of the topic, in any order."""
 
     __slots__ = ("error_code", "partition_index", "leader_id", "leader_epoch", "replica_nodes", "isr_nodes", "offline_replicas")
+    JSON_FIELDS: JsonFields = (
+        ("error_code", "error_code", 0, 13, False),
+        ("partition_index", "int32", 0, 13, False),
+        ("leader_id", "int32", 0, 13, False),
+        ("leader_epoch", "int32", 7, 13, False),
+        ("replica_nodes", "int32", 0, 13, False),
+        ("isr_nodes", "int32", 0, 13, False),
+        ("offline_replicas", "int32", 5, 13, False),
+    )
 
     def __init__(
         self,
@@ -342,6 +367,14 @@ class MetadataResponseTopic(Message):
     """Topics found or refused, each with its partitions."""
 
     __slots__ = ("error_code", "name", "topic_id", "is_internal", "partitions", "topic_authorized_operations")
+    JSON_FIELDS: JsonFields = (
+        ("error_code", "error_code", 0, 13, False),
+        ("name", "string", 0, 13, False),
+        ("topic_id", "uuid", 10, 13, False),
+        ("is_internal", "bool", 1, 13, False),
+        ("partitions", "MetadataResponsePartition", 0, 13, False),
+        ("topic_authorized_operations", "int32", 8, 13, False),
+    )
 
     def __init__(
         self,
@@ -438,6 +471,15 @@ class MetadataResponse(Message):
     API_KEY = 3
     VERSIONS = (0, 13)
     FLEXIBLE_FROM: int | None = 9
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 3, 13, False),
+        ("brokers", "MetadataResponseBroker", 0, 13, False),
+        ("cluster_id", "string", 2, 13, False),
+        ("controller_id", "int32", 1, 13, False),
+        ("topics", "MetadataResponseTopic", 0, 13, False),
+        ("cluster_authorized_operations", "int32", 8, 10, False),
+        ("error_code", "error_code", 13, 13, False),
+    )
 
     def __init__(
         self,

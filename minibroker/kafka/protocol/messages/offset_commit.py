@@ -21,7 +21,7 @@ Generated from protocol_specs/apis/08_offset_commit.json by `python -m protocol_
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message, not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried
 from minibroker.kafka.protocol.primitives import ZERO_UUID, Reader, Writer
 
 _IH = Struct(">ih")
@@ -34,6 +34,13 @@ class OffsetCommitRequestPartition(Message):
     """One offset per partition."""
 
     __slots__ = ("partition_index", "committed_offset", "committed_leader_epoch", "commit_timestamp", "committed_metadata")
+    JSON_FIELDS: JsonFields = (
+        ("partition_index", "int32", 0, 10, False),
+        ("committed_offset", "int64", 0, 10, False),
+        ("committed_leader_epoch", "int32", 6, 10, False),
+        ("commit_timestamp", "int64", 1, 1, False),
+        ("committed_metadata", "string", 0, 10, False),
+    )
 
     def __init__(
         self,
@@ -123,6 +130,11 @@ class OffsetCommitRequestTopic(Message):
     """Offsets to store, grouped by topic."""
 
     __slots__ = ("name", "topic_id", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 9, False),
+        ("topic_id", "uuid", 10, 10, False),
+        ("partitions", "OffsetCommitRequestPartition", 0, 10, False),
+    )
 
     def __init__(
         self,
@@ -189,6 +201,14 @@ class OffsetCommitRequest(Message):
     API_KEY = 8
     VERSIONS = (0, 10)
     FLEXIBLE_FROM: int | None = 8
+    JSON_FIELDS: JsonFields = (
+        ("group_id", "string", 0, 10, False),
+        ("generation_id_or_member_epoch", "int32", 1, 10, False),
+        ("member_id", "string", 1, 10, False),
+        ("group_instance_id", "string", 7, 10, False),
+        ("retention_time_ms", "int64", 2, 4, False),
+        ("topics", "OffsetCommitRequestTopic", 0, 10, False),
+    )
 
     def __init__(
         self,
@@ -290,6 +310,10 @@ class OffsetCommitResponsePartition(Message):
     """One result per offset."""
 
     __slots__ = ("partition_index", "error_code")
+    JSON_FIELDS: JsonFields = (
+        ("partition_index", "int32", 0, 10, False),
+        ("error_code", "error_code", 0, 10, False),
+    )
 
     def __init__(
         self,
@@ -320,6 +344,11 @@ class OffsetCommitResponseTopic(Message):
     """Results grouped by topic."""
 
     __slots__ = ("name", "topic_id", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 9, False),
+        ("topic_id", "uuid", 10, 10, False),
+        ("partitions", "OffsetCommitResponsePartition", 0, 10, False),
+    )
 
     def __init__(
         self,
@@ -386,6 +415,10 @@ class OffsetCommitResponse(Message):
     API_KEY = 8
     VERSIONS = (0, 10)
     FLEXIBLE_FROM: int | None = 8
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 3, 10, False),
+        ("topics", "OffsetCommitResponseTopic", 0, 10, False),
+    )
 
     def __init__(
         self,

@@ -9,7 +9,7 @@ Generated from protocol_specs/apis/47_offset_delete.json by `python -m protocol_
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _HI = Struct(">hi")
@@ -20,6 +20,9 @@ class OffsetDeleteRequestPartition(Message):
     """One entry per offset to delete."""
 
     __slots__ = ("partition_index",)
+    JSON_FIELDS: JsonFields = (
+        ("partition_index", "int32", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -43,6 +46,10 @@ class OffsetDeleteRequestTopic(Message):
     """Offsets to delete, grouped by topic."""
 
     __slots__ = ("name", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 0, False),
+        ("partitions", "OffsetDeleteRequestPartition", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -80,6 +87,10 @@ class OffsetDeleteRequest(Message):
     API_KEY = 47
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = None
+    JSON_FIELDS: JsonFields = (
+        ("group_id", "string", 0, 0, False),
+        ("topics", "OffsetDeleteRequestTopic", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -114,6 +125,10 @@ class OffsetDeleteResponsePartition(Message):
     """Results by partition."""
 
     __slots__ = ("partition_index", "error_code")
+    JSON_FIELDS: JsonFields = (
+        ("partition_index", "int32", 0, 0, False),
+        ("error_code", "error_code", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -140,6 +155,10 @@ class OffsetDeleteResponseTopic(Message):
     """Results grouped by topic."""
 
     __slots__ = ("name", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 0, False),
+        ("partitions", "OffsetDeleteResponsePartition", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -177,6 +196,11 @@ class OffsetDeleteResponse(Message):
     API_KEY = 47
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = None
+    JSON_FIELDS: JsonFields = (
+        ("error_code", "error_code", 0, 0, False),
+        ("throttle_time_ms", "int32", 0, 0, False),
+        ("topics", "OffsetDeleteResponseTopic", 0, 0, False),
+    )
 
     def __init__(
         self,

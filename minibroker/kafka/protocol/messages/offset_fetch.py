@@ -21,7 +21,7 @@ Generated from protocol_specs/apis/09_offset_fetch.json by `python -m protocol_s
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message, not_carried, null_not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried, null_not_carried
 from minibroker.kafka.protocol.primitives import ZERO_UUID, Reader, Writer
 
 _IQ = Struct(">iq")
@@ -32,6 +32,10 @@ class OffsetFetchRequestTopic(Message):
     """Partitions wanted, grouped by topic; null (v2 and up) = all that have an offset. Up to v7."""
 
     __slots__ = ("name", "partition_indexes")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 7, False),
+        ("partition_indexes", "int32", 0, 7, False),
+    )
 
     def __init__(
         self,
@@ -78,6 +82,11 @@ class OffsetFetchRequestTopics(Message):
     """Partitions wanted, grouped by topic; null = all that have an offset."""
 
     __slots__ = ("name", "topic_id", "partition_indexes")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 8, 9, False),
+        ("topic_id", "uuid", 10, 10, False),
+        ("partition_indexes", "int32", 8, 10, False),
+    )
 
     def __init__(
         self,
@@ -123,6 +132,12 @@ class OffsetFetchRequestGroup(Message):
     """Groups whose offsets are wanted; from v8 on."""
 
     __slots__ = ("group_id", "member_id", "member_epoch", "topics")
+    JSON_FIELDS: JsonFields = (
+        ("group_id", "string", 8, 10, False),
+        ("member_id", "string", 9, 10, False),
+        ("member_epoch", "int32", 9, 10, False),
+        ("topics", "OffsetFetchRequestTopics", 8, 10, False),
+    )
 
     def __init__(
         self,
@@ -180,6 +195,12 @@ class OffsetFetchRequest(Message):
     API_KEY = 9
     VERSIONS = (0, 10)
     FLEXIBLE_FROM: int | None = 6
+    JSON_FIELDS: JsonFields = (
+        ("group_id", "string", 0, 7, False),
+        ("topics", "OffsetFetchRequestTopic", 0, 7, False),
+        ("groups", "OffsetFetchRequestGroup", 8, 10, False),
+        ("require_stable", "bool", 7, 10, False),
+    )
 
     def __init__(
         self,
@@ -278,6 +299,13 @@ class OffsetFetchResponsePartition(Message):
     """Offset per partition."""
 
     __slots__ = ("partition_index", "committed_offset", "committed_leader_epoch", "metadata", "error_code")
+    JSON_FIELDS: JsonFields = (
+        ("partition_index", "int32", 0, 7, False),
+        ("committed_offset", "int64", 0, 7, False),
+        ("committed_leader_epoch", "int32", 5, 7, False),
+        ("metadata", "string", 0, 7, False),
+        ("error_code", "error_code", 0, 7, False),
+    )
 
     def __init__(
         self,
@@ -342,6 +370,10 @@ class OffsetFetchResponseTopic(Message):
     """Offsets grouped by topic; up to v7."""
 
     __slots__ = ("name", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 7, False),
+        ("partitions", "OffsetFetchResponsePartition", 0, 7, False),
+    )
 
     def __init__(
         self,
@@ -392,6 +424,13 @@ class OffsetFetchResponsePartitions(Message):
     """Offset per partition."""
 
     __slots__ = ("partition_index", "committed_offset", "committed_leader_epoch", "metadata", "error_code")
+    JSON_FIELDS: JsonFields = (
+        ("partition_index", "int32", 8, 10, False),
+        ("committed_offset", "int64", 8, 10, False),
+        ("committed_leader_epoch", "int32", 8, 10, False),
+        ("metadata", "string", 8, 10, False),
+        ("error_code", "error_code", 8, 10, False),
+    )
 
     def __init__(
         self,
@@ -441,6 +480,11 @@ class OffsetFetchResponseTopics(Message):
     """Offsets grouped by topic."""
 
     __slots__ = ("name", "topic_id", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 8, 9, False),
+        ("topic_id", "uuid", 10, 10, False),
+        ("partitions", "OffsetFetchResponsePartitions", 8, 10, False),
+    )
 
     def __init__(
         self,
@@ -490,6 +534,11 @@ class OffsetFetchResponseGroup(Message):
     """Offsets by group; from v8 on."""
 
     __slots__ = ("group_id", "topics", "error_code")
+    JSON_FIELDS: JsonFields = (
+        ("group_id", "string", 8, 10, False),
+        ("topics", "OffsetFetchResponseTopics", 8, 10, False),
+        ("error_code", "error_code", 8, 10, False),
+    )
 
     def __init__(
         self,
@@ -534,6 +583,12 @@ class OffsetFetchResponse(Message):
     API_KEY = 9
     VERSIONS = (0, 10)
     FLEXIBLE_FROM: int | None = 6
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 3, 10, False),
+        ("topics", "OffsetFetchResponseTopic", 0, 7, False),
+        ("error_code", "error_code", 2, 7, False),
+        ("groups", "OffsetFetchResponseGroup", 8, 10, False),
+    )
 
     def __init__(
         self,

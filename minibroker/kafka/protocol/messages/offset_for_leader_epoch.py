@@ -15,7 +15,7 @@ Generated from protocol_specs/apis/23_offset_for_leader_epoch.json by `python -m
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _HIIQ = Struct(">hiiq")
@@ -28,6 +28,11 @@ class OffsetForLeaderPartition(Message):
     """One lookup per partition."""
 
     __slots__ = ("partition", "current_leader_epoch", "leader_epoch")
+    JSON_FIELDS: JsonFields = (
+        ("partition", "int32", 0, 4, False),
+        ("current_leader_epoch", "int32", 2, 4, False),
+        ("leader_epoch", "int32", 0, 4, False),
+    )
 
     def __init__(
         self,
@@ -72,6 +77,10 @@ class OffsetForLeaderTopic(Message):
     """Epochs to look up, grouped by topic."""
 
     __slots__ = ("topic", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("topic", "string", 0, 4, False),
+        ("partitions", "OffsetForLeaderPartition", 0, 4, False),
+    )
 
     def __init__(
         self,
@@ -125,6 +134,10 @@ class OffsetForLeaderEpochRequest(Message):
     API_KEY = 23
     VERSIONS = (0, 4)
     FLEXIBLE_FROM: int | None = 4
+    JSON_FIELDS: JsonFields = (
+        ("replica_id", "int32", 3, 4, False),
+        ("topics", "OffsetForLeaderTopic", 0, 4, False),
+    )
 
     def __init__(
         self,
@@ -173,6 +186,12 @@ class EpochEndOffset(Message):
     """One result per lookup."""
 
     __slots__ = ("error_code", "partition", "leader_epoch", "end_offset")
+    JSON_FIELDS: JsonFields = (
+        ("error_code", "error_code", 0, 4, False),
+        ("partition", "int32", 0, 4, False),
+        ("leader_epoch", "int32", 1, 4, False),
+        ("end_offset", "int64", 0, 4, False),
+    )
 
     def __init__(
         self,
@@ -226,6 +245,10 @@ class OffsetForLeaderTopicResult(Message):
     """Ends of epochs, grouped by topic."""
 
     __slots__ = ("topic", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("topic", "string", 0, 4, False),
+        ("partitions", "EpochEndOffset", 0, 4, False),
+    )
 
     def __init__(
         self,
@@ -279,6 +302,10 @@ class OffsetForLeaderEpochResponse(Message):
     API_KEY = 23
     VERSIONS = (0, 4)
     FLEXIBLE_FROM: int | None = 4
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 2, 4, False),
+        ("topics", "OffsetForLeaderTopicResult", 0, 4, False),
+    )
 
     def __init__(
         self,

@@ -24,7 +24,7 @@ Generated from protocol_specs/apis/00_produce.json by `python -m protocol_specs.
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message, not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried
 from minibroker.kafka.protocol.primitives import ZERO_UUID, Buffer, Reader, Writer
 
 _HI = Struct(">hi")
@@ -38,6 +38,10 @@ class PartitionProduceData(Message):
     """Batches to append, grouped by partition."""
 
     __slots__ = ("index", "records")
+    JSON_FIELDS: JsonFields = (
+        ("index", "int32", 0, 13, False),
+        ("records", "records", 0, 13, False),
+    )
 
     def __init__(
         self,
@@ -76,6 +80,11 @@ class TopicProduceData(Message):
     """Batches to append, grouped by topic."""
 
     __slots__ = ("name", "topic_id", "partition_data")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 12, False),
+        ("topic_id", "uuid", 13, 13, False),
+        ("partition_data", "PartitionProduceData", 0, 13, False),
+    )
 
     def __init__(
         self,
@@ -142,6 +151,12 @@ class ProduceRequest(Message):
     API_KEY = 0
     VERSIONS = (0, 13)
     FLEXIBLE_FROM: int | None = 9
+    JSON_FIELDS: JsonFields = (
+        ("transactional_id", "string", 3, 13, False),
+        ("acks", "int16", 0, 13, False),
+        ("timeout_ms", "int32", 0, 13, False),
+        ("topic_data", "TopicProduceData", 0, 13, False),
+    )
 
     def __init__(
         self,
@@ -205,6 +220,10 @@ class BatchIndexAndErrorMessage(Message):
     """Offending records when validation refused the whole batch; empty otherwise (KIP-467)."""
 
     __slots__ = ("batch_index", "batch_index_error_message")
+    JSON_FIELDS: JsonFields = (
+        ("batch_index", "int32", 8, 13, False),
+        ("batch_index_error_message", "string", 8, 13, False),
+    )
 
     def __init__(
         self,
@@ -243,6 +262,10 @@ class LeaderIdAndEpoch(Message):
     """Tagged: where the partition leads now, sent with NOT_LEADER_OR_FOLLOWER (KIP-951)."""
 
     __slots__ = ("leader_id", "leader_epoch")
+    JSON_FIELDS: JsonFields = (
+        ("leader_id", "int32", 10, 13, False),
+        ("leader_epoch", "int32", 10, 13, False),
+    )
 
     def __init__(
         self,
@@ -271,6 +294,16 @@ class PartitionProduceResponse(Message):
     """Results by partition of that topic."""
 
     __slots__ = ("index", "error_code", "base_offset", "log_append_time_ms", "log_start_offset", "record_errors", "error_message", "current_leader")
+    JSON_FIELDS: JsonFields = (
+        ("index", "int32", 0, 13, False),
+        ("error_code", "error_code", 0, 13, False),
+        ("base_offset", "int64", 0, 13, False),
+        ("log_append_time_ms", "int64", 2, 13, False),
+        ("log_start_offset", "int64", 5, 13, False),
+        ("record_errors", "BatchIndexAndErrorMessage", 8, 13, False),
+        ("error_message", "string", 8, 13, False),
+        ("current_leader", "LeaderIdAndEpoch", 10, 13, True),
+    )
 
     def __init__(
         self,
@@ -403,6 +436,11 @@ class TopicProduceResponse(Message):
     """Results grouped by topic."""
 
     __slots__ = ("name", "topic_id", "partition_responses")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 12, False),
+        ("topic_id", "uuid", 13, 13, False),
+        ("partition_responses", "PartitionProduceResponse", 0, 13, False),
+    )
 
     def __init__(
         self,
@@ -466,6 +504,12 @@ class NodeEndpoint(Message):
     """Tagged: addresses of the leaders named in current_leader, saves a metadata refresh (KIP-951)."""
 
     __slots__ = ("node_id", "host", "port", "rack")
+    JSON_FIELDS: JsonFields = (
+        ("node_id", "int32", 10, 13, False),
+        ("host", "string", 10, 13, False),
+        ("port", "int32", 10, 13, False),
+        ("rack", "string", 10, 13, False),
+    )
 
     def __init__(
         self,
@@ -509,6 +553,11 @@ class ProduceResponse(Message):
     API_KEY = 0
     VERSIONS = (0, 13)
     FLEXIBLE_FROM: int | None = 9
+    JSON_FIELDS: JsonFields = (
+        ("responses", "TopicProduceResponse", 0, 13, False),
+        ("throttle_time_ms", "int32", 1, 13, False),
+        ("node_endpoints", "NodeEndpoint", 10, 13, True),
+    )
 
     def __init__(
         self,

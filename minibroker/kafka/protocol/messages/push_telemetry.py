@@ -9,7 +9,7 @@ Generated from protocol_specs/apis/72_push_telemetry.json by `python -m protocol
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import ZERO_UUID, Reader, Writer
 
 _IZB = Struct(">i?b")
@@ -23,6 +23,13 @@ class PushTelemetryRequest(Message):
     API_KEY = 72
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("client_instance_id", "uuid", 0, 0, False),
+        ("subscription_id", "int32", 0, 0, False),
+        ("terminating", "bool", 0, 0, False),
+        ("compression_type", "int8", 0, 0, False),
+        ("metrics", "bytes", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -71,6 +78,10 @@ class PushTelemetryResponse(Message):
     API_KEY = 72
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 0, False),
+        ("error_code", "error_code", 0, 0, False),
+    )
 
     def __init__(
         self,

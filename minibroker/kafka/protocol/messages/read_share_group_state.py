@@ -9,7 +9,7 @@ Generated from protocol_specs/apis/84_read_share_group_state.json by `python -m 
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import ZERO_UUID, Reader, Writer
 
 _IH = Struct(">ih")
@@ -22,6 +22,10 @@ class PartitionData(Message):
     """One entry per share partition."""
 
     __slots__ = ("partition", "leader_epoch")
+    JSON_FIELDS: JsonFields = (
+        ("partition", "int32", 0, 0, False),
+        ("leader_epoch", "int32", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -50,6 +54,10 @@ class ReadStateData(Message):
     """Share partitions to load, grouped by topic."""
 
     __slots__ = ("topic_id", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("topic_id", "uuid", 0, 0, False),
+        ("partitions", "PartitionData", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -89,6 +97,10 @@ class ReadShareGroupStateRequest(Message):
     API_KEY = 84
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("group_id", "string", 0, 0, False),
+        ("topics", "ReadStateData", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -125,6 +137,12 @@ class StateBatch(Message):
     """States of offsets from there on; other offsets are available."""
 
     __slots__ = ("first_offset", "last_offset", "delivery_state", "delivery_count")
+    JSON_FIELDS: JsonFields = (
+        ("first_offset", "int64", 0, 0, False),
+        ("last_offset", "int64", 0, 0, False),
+        ("delivery_state", "int8", 0, 0, False),
+        ("delivery_count", "int16", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -169,6 +187,14 @@ class PartitionResult(Message):
     """State by partition."""
 
     __slots__ = ("partition", "error_code", "error_message", "state_epoch", "start_offset", "state_batches")
+    JSON_FIELDS: JsonFields = (
+        ("partition", "int32", 0, 0, False),
+        ("error_code", "error_code", 0, 0, False),
+        ("error_message", "string", 0, 0, False),
+        ("state_epoch", "int32", 0, 0, False),
+        ("start_offset", "int64", 0, 0, False),
+        ("state_batches", "StateBatch", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -221,6 +247,10 @@ class ReadStateResult(Message):
     """State grouped by topic."""
 
     __slots__ = ("topic_id", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("topic_id", "uuid", 0, 0, False),
+        ("partitions", "PartitionResult", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -260,6 +290,9 @@ class ReadShareGroupStateResponse(Message):
     API_KEY = 84
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("results", "ReadStateResult", 0, 0, False),
+    )
 
     def __init__(
         self,

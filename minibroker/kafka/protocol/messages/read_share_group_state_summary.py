@@ -12,7 +12,7 @@ Generated from protocol_specs/apis/87_read_share_group_state_summary.json by `py
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import ZERO_UUID, Reader, Writer
 
 _IH = Struct(">ih")
@@ -25,6 +25,10 @@ class PartitionData(Message):
     """One entry per share partition."""
 
     __slots__ = ("partition", "leader_epoch")
+    JSON_FIELDS: JsonFields = (
+        ("partition", "int32", 0, 1, False),
+        ("leader_epoch", "int32", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -53,6 +57,10 @@ class ReadStateSummaryData(Message):
     """Share partitions to ask about, grouped by topic."""
 
     __slots__ = ("topic_id", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("topic_id", "uuid", 0, 1, False),
+        ("partitions", "PartitionData", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -92,6 +100,10 @@ class ReadShareGroupStateSummaryRequest(Message):
     API_KEY = 87
     VERSIONS = (0, 1)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("group_id", "string", 0, 1, False),
+        ("topics", "ReadStateSummaryData", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -128,6 +140,15 @@ class PartitionResult(Message):
     """Summaries by partition."""
 
     __slots__ = ("partition", "error_code", "error_message", "state_epoch", "leader_epoch", "start_offset", "delivery_complete_count")
+    JSON_FIELDS: JsonFields = (
+        ("partition", "int32", 0, 1, False),
+        ("error_code", "error_code", 0, 1, False),
+        ("error_message", "string", 0, 1, False),
+        ("state_epoch", "int32", 0, 1, False),
+        ("leader_epoch", "int32", 0, 1, False),
+        ("start_offset", "int64", 0, 1, False),
+        ("delivery_complete_count", "int32", 1, 1, False),
+    )
 
     def __init__(
         self,
@@ -192,6 +213,10 @@ class ReadStateSummaryResult(Message):
     """Summaries grouped by topic."""
 
     __slots__ = ("topic_id", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("topic_id", "uuid", 0, 1, False),
+        ("partitions", "PartitionResult", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -231,6 +256,9 @@ class ReadShareGroupStateSummaryResponse(Message):
     API_KEY = 87
     VERSIONS = (0, 1)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("results", "ReadStateSummaryResult", 0, 1, False),
+    )
 
     def __init__(
         self,

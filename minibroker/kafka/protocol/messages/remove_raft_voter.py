@@ -9,7 +9,7 @@ Generated from protocol_specs/apis/81_remove_raft_voter.json by `python -m proto
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import ZERO_UUID, Reader, Writer
 
 _IH = Struct(">ih")
@@ -22,6 +22,11 @@ class RemoveRaftVoterRequest(Message):
     API_KEY = 81
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("cluster_id", "string", 0, 0, False),
+        ("voter_id", "int32", 0, 0, False),
+        ("voter_directory_id", "uuid", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -60,6 +65,11 @@ class RemoveRaftVoterResponse(Message):
     API_KEY = 81
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 0, False),
+        ("error_code", "error_code", 0, 0, False),
+        ("error_message", "string", 0, 0, False),
+    )
 
     def __init__(
         self,

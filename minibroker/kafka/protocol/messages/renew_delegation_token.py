@@ -13,7 +13,7 @@ Generated from protocol_specs/apis/39_renew_delegation_token.json by `python -m 
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _HQI = Struct(">hqi")
@@ -26,6 +26,10 @@ class RenewDelegationTokenRequest(Message):
     API_KEY = 39
     VERSIONS = (0, 2)
     FLEXIBLE_FROM: int | None = 2
+    JSON_FIELDS: JsonFields = (
+        ("hmac", "bytes", 0, 2, False),
+        ("renew_period_ms", "int64", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -67,6 +71,11 @@ class RenewDelegationTokenResponse(Message):
     API_KEY = 39
     VERSIONS = (0, 2)
     FLEXIBLE_FROM: int | None = 2
+    JSON_FIELDS: JsonFields = (
+        ("error_code", "error_code", 0, 2, False),
+        ("expiry_timestamp_ms", "int64", 0, 2, False),
+        ("throttle_time_ms", "int32", 0, 2, False),
+    )
 
     def __init__(
         self,

@@ -11,7 +11,7 @@ Versions:
 Generated from protocol_specs/apis/36_sasl_authenticate.json by `python -m protocol_specs.codegen`; do not edit.
 """
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 
@@ -22,6 +22,9 @@ class SaslAuthenticateRequest(Message):
     API_KEY = 36
     VERSIONS = (0, 2)
     FLEXIBLE_FROM: int | None = 2
+    JSON_FIELDS: JsonFields = (
+        ("auth_bytes", "bytes", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -58,6 +61,12 @@ class SaslAuthenticateResponse(Message):
     API_KEY = 36
     VERSIONS = (0, 2)
     FLEXIBLE_FROM: int | None = 2
+    JSON_FIELDS: JsonFields = (
+        ("error_code", "error_code", 0, 2, False),
+        ("error_message", "string", 0, 2, False),
+        ("auth_bytes", "bytes", 0, 2, False),
+        ("session_lifetime_ms", "int64", 1, 2, False),
+    )
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ Versions:
 Generated from protocol_specs/apis/17_sasl_handshake.json by `python -m protocol_specs.codegen`; do not edit.
 """
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 
@@ -21,6 +21,9 @@ class SaslHandshakeRequest(Message):
     API_KEY = 17
     VERSIONS = (0, 1)
     FLEXIBLE_FROM: int | None = None
+    JSON_FIELDS: JsonFields = (
+        ("mechanism", "string", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -47,6 +50,10 @@ class SaslHandshakeResponse(Message):
     API_KEY = 17
     VERSIONS = (0, 1)
     FLEXIBLE_FROM: int | None = None
+    JSON_FIELDS: JsonFields = (
+        ("error_code", "error_code", 0, 1, False),
+        ("mechanisms", "string", 0, 1, False),
+    )
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ Generated from protocol_specs/apis/79_share_acknowledge.json by `python -m proto
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message, not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried
 from minibroker.kafka.protocol.primitives import ZERO_UUID, Reader, Writer
 
 _IZ = Struct(">i?")
@@ -26,6 +26,11 @@ class AcknowledgementBatch(Message):
     """Outcomes of records acquired earlier, in order of offset without overlap."""
 
     __slots__ = ("first_offset", "last_offset", "acknowledge_types")
+    JSON_FIELDS: JsonFields = (
+        ("first_offset", "int64", 0, 2, False),
+        ("last_offset", "int64", 0, 2, False),
+        ("acknowledge_types", "int8", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -61,6 +66,10 @@ class AcknowledgePartition(Message):
     """Outcomes by partition."""
 
     __slots__ = ("partition_index", "acknowledgement_batches")
+    JSON_FIELDS: JsonFields = (
+        ("partition_index", "int32", 0, 2, False),
+        ("acknowledgement_batches", "AcknowledgementBatch", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -97,6 +106,10 @@ class AcknowledgeTopic(Message):
     """Outcomes grouped by topic."""
 
     __slots__ = ("topic_id", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("topic_id", "uuid", 0, 2, False),
+        ("partitions", "AcknowledgePartition", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -136,6 +149,13 @@ class ShareAcknowledgeRequest(Message):
     API_KEY = 79
     VERSIONS = (0, 2)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("group_id", "string", 0, 2, False),
+        ("member_id", "string", 0, 2, False),
+        ("share_session_epoch", "int32", 0, 2, False),
+        ("is_renew_ack", "bool", 2, 2, False),
+        ("topics", "AcknowledgeTopic", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -194,6 +214,10 @@ class LeaderIdAndEpoch(Message):
     """Current leader of the partition; set with leadership errors."""
 
     __slots__ = ("leader_id", "leader_epoch")
+    JSON_FIELDS: JsonFields = (
+        ("leader_id", "int32", 0, 2, False),
+        ("leader_epoch", "int32", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -222,6 +246,12 @@ class PartitionData(Message):
     """Results by partition."""
 
     __slots__ = ("partition_index", "error_code", "error_message", "current_leader")
+    JSON_FIELDS: JsonFields = (
+        ("partition_index", "int32", 0, 2, False),
+        ("error_code", "error_code", 0, 2, False),
+        ("error_message", "string", 0, 2, False),
+        ("current_leader", "LeaderIdAndEpoch", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -260,6 +290,10 @@ class ShareAcknowledgeTopicResponse(Message):
     """Results grouped by topic."""
 
     __slots__ = ("topic_id", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("topic_id", "uuid", 0, 2, False),
+        ("partitions", "PartitionData", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -296,6 +330,12 @@ class NodeEndpoint(Message):
     """Addresses of the leaders named in current_leader, so the client need not refresh first (KIP-951)."""
 
     __slots__ = ("node_id", "host", "port", "rack")
+    JSON_FIELDS: JsonFields = (
+        ("node_id", "int32", 0, 2, False),
+        ("host", "string", 0, 2, False),
+        ("port", "int32", 0, 2, False),
+        ("rack", "string", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -339,6 +379,14 @@ class ShareAcknowledgeResponse(Message):
     API_KEY = 79
     VERSIONS = (0, 2)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 2, False),
+        ("error_code", "error_code", 0, 2, False),
+        ("error_message", "string", 0, 2, False),
+        ("acquisition_lock_timeout_ms", "int32", 2, 2, False),
+        ("responses", "ShareAcknowledgeTopicResponse", 0, 2, False),
+        ("node_endpoints", "NodeEndpoint", 0, 2, False),
+    )
 
     def __init__(
         self,

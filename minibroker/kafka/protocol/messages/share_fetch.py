@@ -13,7 +13,7 @@ Generated from protocol_specs/apis/78_share_fetch.json by `python -m protocol_sp
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message, not_carried, null_not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried, null_not_carried
 from minibroker.kafka.protocol.primitives import ZERO_UUID, Buffer, Reader, Writer
 
 _IH = Struct(">ih")
@@ -29,6 +29,11 @@ class AcknowledgementBatch(Message):
     """Outcomes of records acquired earlier, in order of offset without overlap."""
 
     __slots__ = ("first_offset", "last_offset", "acknowledge_types")
+    JSON_FIELDS: JsonFields = (
+        ("first_offset", "int64", 0, 2, False),
+        ("last_offset", "int64", 0, 2, False),
+        ("acknowledge_types", "int8", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -64,6 +69,11 @@ class FetchPartition(Message):
     """Partitions to fetch from and to acknowledge."""
 
     __slots__ = ("partition_index", "partition_max_bytes", "acknowledgement_batches")
+    JSON_FIELDS: JsonFields = (
+        ("partition_index", "int32", 0, 2, False),
+        ("partition_max_bytes", "int32", 0, 0, False),
+        ("acknowledgement_batches", "AcknowledgementBatch", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -112,6 +122,10 @@ class FetchTopic(Message):
     """Partitions to fetch from or acknowledge on, grouped by topic."""
 
     __slots__ = ("topic_id", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("topic_id", "uuid", 0, 2, False),
+        ("partitions", "FetchPartition", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -148,6 +162,10 @@ class ForgottenTopic(Message):
     """Partitions to remove from the share session."""
 
     __slots__ = ("topic_id", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("topic_id", "uuid", 0, 2, False),
+        ("partitions", "int32", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -183,6 +201,20 @@ class ShareFetchRequest(Message):
     API_KEY = 78
     VERSIONS = (0, 2)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("group_id", "string", 0, 2, False),
+        ("member_id", "string", 0, 2, False),
+        ("share_session_epoch", "int32", 0, 2, False),
+        ("max_wait_ms", "int32", 0, 2, False),
+        ("min_bytes", "int32", 0, 2, False),
+        ("max_bytes", "int32", 0, 2, False),
+        ("max_records", "int32", 1, 2, False),
+        ("batch_size", "int32", 1, 2, False),
+        ("share_acquire_mode", "int8", 2, 2, False),
+        ("is_renew_ack", "bool", 2, 2, False),
+        ("topics", "FetchTopic", 0, 2, False),
+        ("forgotten_topics_data", "ForgottenTopic", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -327,6 +359,10 @@ class LeaderIdAndEpoch(Message):
     """Current leader of the partition; set with leadership errors."""
 
     __slots__ = ("leader_id", "leader_epoch")
+    JSON_FIELDS: JsonFields = (
+        ("leader_id", "int32", 0, 2, False),
+        ("leader_epoch", "int32", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -355,6 +391,11 @@ class AcquiredRecords(Message):
     """Ranges of offsets now locked for the member."""
 
     __slots__ = ("first_offset", "last_offset", "delivery_count")
+    JSON_FIELDS: JsonFields = (
+        ("first_offset", "int64", 0, 2, False),
+        ("last_offset", "int64", 0, 2, False),
+        ("delivery_count", "int16", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -386,6 +427,16 @@ class PartitionData(Message):
     """Records and acknowledgement results by partition."""
 
     __slots__ = ("partition_index", "error_code", "error_message", "acknowledge_error_code", "acknowledge_error_message", "current_leader", "records", "acquired_records")
+    JSON_FIELDS: JsonFields = (
+        ("partition_index", "int32", 0, 2, False),
+        ("error_code", "error_code", 0, 2, False),
+        ("error_message", "string", 0, 2, False),
+        ("acknowledge_error_code", "error_code", 0, 2, False),
+        ("acknowledge_error_message", "string", 0, 2, False),
+        ("current_leader", "LeaderIdAndEpoch", 0, 2, False),
+        ("records", "records", 0, 2, False),
+        ("acquired_records", "AcquiredRecords", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -455,6 +506,10 @@ class ShareFetchableTopicResponse(Message):
     """Records grouped by topic."""
 
     __slots__ = ("topic_id", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("topic_id", "uuid", 0, 2, False),
+        ("partitions", "PartitionData", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -491,6 +546,12 @@ class NodeEndpoint(Message):
     """Addresses of the leaders named in current_leader, so the client need not refresh first (KIP-951)."""
 
     __slots__ = ("node_id", "host", "port", "rack")
+    JSON_FIELDS: JsonFields = (
+        ("node_id", "int32", 0, 2, False),
+        ("host", "string", 0, 2, False),
+        ("port", "int32", 0, 2, False),
+        ("rack", "string", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -534,6 +595,14 @@ class ShareFetchResponse(Message):
     API_KEY = 78
     VERSIONS = (0, 2)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 2, False),
+        ("error_code", "error_code", 0, 2, False),
+        ("error_message", "string", 0, 2, False),
+        ("acquisition_lock_timeout_ms", "int32", 1, 2, False),
+        ("responses", "ShareFetchableTopicResponse", 0, 2, False),
+        ("node_endpoints", "NodeEndpoint", 0, 2, False),
+    )
 
     def __init__(
         self,

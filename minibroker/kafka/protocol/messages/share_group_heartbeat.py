@@ -12,7 +12,7 @@ Generated from protocol_specs/apis/76_share_group_heartbeat.json by `python -m p
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import ZERO_UUID, Reader, Writer
 
 _IH = Struct(">ih")
@@ -26,6 +26,13 @@ class ShareGroupHeartbeatRequest(Message):
     API_KEY = 76
     VERSIONS = (0, 1)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("group_id", "string", 0, 1, False),
+        ("member_id", "string", 0, 1, False),
+        ("member_epoch", "int32", 0, 1, False),
+        ("rack_id", "string", 0, 1, False),
+        ("subscribed_topic_names", "string", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -77,6 +84,10 @@ class TopicPartitions(Message):
     """Those partitions, grouped by topic."""
 
     __slots__ = ("topic_id", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("topic_id", "uuid", 0, 1, False),
+        ("partitions", "int32", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -109,6 +120,9 @@ class Assignment(Message):
     """Partitions the member may fetch from; null = as before."""
 
     __slots__ = ("topic_partitions",)
+    JSON_FIELDS: JsonFields = (
+        ("topic_partitions", "TopicPartitions", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -143,6 +157,15 @@ class ShareGroupHeartbeatResponse(Message):
     API_KEY = 76
     VERSIONS = (0, 1)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 1, False),
+        ("error_code", "error_code", 0, 1, False),
+        ("error_message", "string", 0, 1, False),
+        ("member_id", "string", 0, 1, False),
+        ("member_epoch", "int32", 0, 1, False),
+        ("heartbeat_interval_ms", "int32", 0, 1, False),
+        ("assignment", "Assignment", 0, 1, False),
+    )
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ Generated from protocol_specs/apis/05_stop_replica.json by `python -m protocol_s
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message, not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _IZIQ = Struct(">i?iq")
@@ -29,6 +29,10 @@ class StopReplicaPartitionV0(Message):
     """Partitions to stop; v0."""
 
     __slots__ = ("topic_name", "partition_index")
+    JSON_FIELDS: JsonFields = (
+        ("topic_name", "string", 0, 0, False),
+        ("partition_index", "int32", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -57,6 +61,10 @@ class StopReplicaTopicV1(Message):
     """Partitions to stop, grouped by topic; v1 and v2."""
 
     __slots__ = ("name", "partition_indexes")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 1, 2, False),
+        ("partition_indexes", "int32", 1, 2, False),
+    )
 
     def __init__(
         self,
@@ -103,6 +111,11 @@ class StopReplicaPartitionState(Message):
     """The topic's partitions to stop."""
 
     __slots__ = ("partition_index", "leader_epoch", "delete_partition")
+    JSON_FIELDS: JsonFields = (
+        ("partition_index", "int32", 3, 4, False),
+        ("leader_epoch", "int32", 3, 4, False),
+        ("delete_partition", "bool", 3, 4, False),
+    )
 
     def __init__(
         self,
@@ -138,6 +151,10 @@ class StopReplicaTopicState(Message):
     """Partitions to stop, grouped by topic; from v3 on."""
 
     __slots__ = ("topic_name", "partition_states")
+    JSON_FIELDS: JsonFields = (
+        ("topic_name", "string", 3, 4, False),
+        ("partition_states", "StopReplicaPartitionState", 3, 4, False),
+    )
 
     def __init__(
         self,
@@ -177,6 +194,16 @@ class StopReplicaRequest(Message):
     API_KEY = 5
     VERSIONS = (0, 4)
     FLEXIBLE_FROM: int | None = 2
+    JSON_FIELDS: JsonFields = (
+        ("controller_id", "int32", 0, 4, False),
+        ("is_kraft_controller", "bool", 4, 4, False),
+        ("controller_epoch", "int32", 0, 4, False),
+        ("broker_epoch", "int64", 1, 4, False),
+        ("delete_partitions", "bool", 0, 2, False),
+        ("ungrouped_partitions", "StopReplicaPartitionV0", 0, 0, False),
+        ("topics", "StopReplicaTopicV1", 1, 2, False),
+        ("topic_states", "StopReplicaTopicState", 3, 4, False),
+    )
 
     def __init__(
         self,
@@ -343,6 +370,11 @@ class StopReplicaPartitionError(Message):
     """Results of the partitions."""
 
     __slots__ = ("topic_name", "partition_index", "error_code")
+    JSON_FIELDS: JsonFields = (
+        ("topic_name", "string", 0, 4, False),
+        ("partition_index", "int32", 0, 4, False),
+        ("error_code", "error_code", 0, 4, False),
+    )
 
     def __init__(
         self,
@@ -387,6 +419,10 @@ class StopReplicaResponse(Message):
     API_KEY = 5
     VERSIONS = (0, 4)
     FLEXIBLE_FROM: int | None = 2
+    JSON_FIELDS: JsonFields = (
+        ("error_code", "error_code", 0, 4, False),
+        ("partition_errors", "StopReplicaPartitionError", 0, 4, False),
+    )
 
     def __init__(
         self,

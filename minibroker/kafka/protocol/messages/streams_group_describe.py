@@ -12,7 +12,7 @@ Generated from protocol_specs/apis/89_streams_group_describe.json by `python -m 
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message, not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _ZZ = Struct(">??")
@@ -28,6 +28,11 @@ class StreamsGroupDescribeRequest(Message):
     API_KEY = 89
     VERSIONS = (0, 1)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("group_ids", "string", 0, 1, False),
+        ("include_authorized_operations", "bool", 0, 1, False),
+        ("include_topology_description", "bool", 1, 1, False),
+    )
 
     def __init__(
         self,
@@ -82,6 +87,10 @@ class Endpoint(Message):
     """Address at which the member answers interactive queries; null if it does not."""
 
     __slots__ = ("host", "port")
+    JSON_FIELDS: JsonFields = (
+        ("host", "string", 0, 1, False),
+        ("port", "uint16", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -112,6 +121,11 @@ class TaskOffset(Message):
     """How far tasks have restored, as last reported."""
 
     __slots__ = ("subtopology_id", "partition", "offset")
+    JSON_FIELDS: JsonFields = (
+        ("subtopology_id", "string", 0, 1, False),
+        ("partition", "int32", 0, 1, False),
+        ("offset", "int64", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -145,6 +159,10 @@ class TaskIds(Message):
     """Active tasks, grouped by subtopology."""
 
     __slots__ = ("subtopology_id", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("subtopology_id", "string", 0, 1, False),
+        ("partitions", "int32", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -177,6 +195,11 @@ class Assignment(Message):
     """Tasks the member runs now."""
 
     __slots__ = ("active_tasks", "standby_tasks", "warmup_tasks")
+    JSON_FIELDS: JsonFields = (
+        ("active_tasks", "TaskIds", 0, 1, False),
+        ("standby_tasks", "TaskIds", 0, 1, False),
+        ("warmup_tasks", "TaskIds", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -230,6 +253,10 @@ class KeyValue(Message):
     """Topic settings it was created with."""
 
     __slots__ = ("key", "value")
+    JSON_FIELDS: JsonFields = (
+        ("key", "string", 0, 1, False),
+        ("value", "string", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -260,6 +287,12 @@ class TopicInfo(Message):
     """Changelogs of its state stores."""
 
     __slots__ = ("name", "partitions", "replication_factor", "topic_configs")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 1, False),
+        ("partitions", "int32", 0, 1, False),
+        ("replication_factor", "int16", 0, 1, False),
+        ("topic_configs", "KeyValue", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -304,6 +337,14 @@ class TopologyDescriptionNode(Message):
     """Sources, processors and sinks of the subtopology."""
 
     __slots__ = ("name", "node_type", "source_topics", "sink_topic", "stores", "successors")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 1, 1, False),
+        ("node_type", "int8", 1, 1, False),
+        ("source_topics", "string", 1, 1, False),
+        ("sink_topic", "string", 1, 1, False),
+        ("stores", "string", 1, 1, False),
+        ("successors", "string", 1, 1, False),
+    )
 
     def __init__(
         self,
@@ -372,6 +413,10 @@ class TopologyDescriptionSubtopology(Message):
     """Connected parts of the topology."""
 
     __slots__ = ("subtopology_id", "nodes")
+    JSON_FIELDS: JsonFields = (
+        ("subtopology_id", "string", 1, 1, False),
+        ("nodes", "TopologyDescriptionNode", 1, 1, False),
+    )
 
     def __init__(
         self,
@@ -408,6 +453,10 @@ class TopologyDescriptionGlobalStore(Message):
     """State stores every instance holds in full."""
 
     __slots__ = ("source", "processor")
+    JSON_FIELDS: JsonFields = (
+        ("source", "TopologyDescriptionNode", 1, 1, False),
+        ("processor", "TopologyDescriptionNode", 1, 1, False),
+    )
 
     def __init__(
         self,
@@ -438,6 +487,10 @@ class TopologyDescription(Message):
     """Full description as pushed by a client; null unless the status is 3."""
 
     __slots__ = ("subtopologies", "global_stores")
+    JSON_FIELDS: JsonFields = (
+        ("subtopologies", "TopologyDescriptionSubtopology", 1, 1, False),
+        ("global_stores", "TopologyDescriptionGlobalStore", 1, 1, False),
+    )
 
     def __init__(
         self,
@@ -480,6 +533,13 @@ class Subtopology(Message):
     """Its parts with patterns resolved to topics; null while the group is not ready."""
 
     __slots__ = ("subtopology_id", "source_topics", "repartition_sink_topics", "state_changelog_topics", "repartition_source_topics")
+    JSON_FIELDS: JsonFields = (
+        ("subtopology_id", "string", 0, 1, False),
+        ("source_topics", "string", 0, 1, False),
+        ("repartition_sink_topics", "string", 0, 1, False),
+        ("state_changelog_topics", "TopicInfo", 0, 1, False),
+        ("repartition_source_topics", "TopicInfo", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -549,6 +609,10 @@ class Topology(Message):
     """Topology in force; null on error."""
 
     __slots__ = ("epoch", "subtopologies")
+    JSON_FIELDS: JsonFields = (
+        ("epoch", "int32", 0, 1, False),
+        ("subtopologies", "Subtopology", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -585,6 +649,23 @@ class Member(Message):
     """Members of the group."""
 
     __slots__ = ("member_id", "member_epoch", "instance_id", "rack_id", "client_id", "client_host", "topology_epoch", "process_id", "user_endpoint", "client_tags", "task_offsets", "task_end_offsets", "assignment", "target_assignment", "is_classic")
+    JSON_FIELDS: JsonFields = (
+        ("member_id", "string", 0, 1, False),
+        ("member_epoch", "int32", 0, 1, False),
+        ("instance_id", "string", 0, 1, False),
+        ("rack_id", "string", 0, 1, False),
+        ("client_id", "string", 0, 1, False),
+        ("client_host", "string", 0, 1, False),
+        ("topology_epoch", "int32", 0, 1, False),
+        ("process_id", "string", 0, 1, False),
+        ("user_endpoint", "Endpoint", 0, 1, False),
+        ("client_tags", "KeyValue", 0, 1, False),
+        ("task_offsets", "TaskOffset", 0, 1, False),
+        ("task_end_offsets", "TaskOffset", 0, 1, False),
+        ("assignment", "Assignment", 0, 1, False),
+        ("target_assignment", "Assignment", 0, 1, False),
+        ("is_classic", "bool", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -702,6 +783,20 @@ class DescribedGroup(Message):
     """One description per group asked for."""
 
     __slots__ = ("error_code", "error_message", "group_id", "group_state", "group_epoch", "assignment_epoch", "topology", "members", "authorized_operations", "topology_description", "topology_description_status", "assignor_name")
+    JSON_FIELDS: JsonFields = (
+        ("error_code", "error_code", 0, 1, False),
+        ("error_message", "string", 0, 1, False),
+        ("group_id", "string", 0, 1, False),
+        ("group_state", "string", 0, 1, False),
+        ("group_epoch", "int32", 0, 1, False),
+        ("assignment_epoch", "int32", 0, 1, False),
+        ("topology", "Topology", 0, 1, False),
+        ("members", "Member", 0, 1, False),
+        ("authorized_operations", "int32", 0, 1, False),
+        ("topology_description", "TopologyDescription", 1, 1, False),
+        ("topology_description_status", "int8", 1, 1, False),
+        ("assignor_name", "string", 1, 1, False),
+    )
 
     def __init__(
         self,
@@ -815,6 +910,10 @@ class StreamsGroupDescribeResponse(Message):
     API_KEY = 89
     VERSIONS = (0, 1)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 1, False),
+        ("groups", "DescribedGroup", 0, 1, False),
+    )
 
     def __init__(
         self,

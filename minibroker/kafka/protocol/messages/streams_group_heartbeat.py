@@ -12,7 +12,7 @@ Generated from protocol_specs/apis/88_streams_group_heartbeat.json by `python -m
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message, not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _ZI = Struct(">?i")
@@ -27,6 +27,10 @@ class KeyValue(Message):
     """Topic settings to create it with."""
 
     __slots__ = ("key", "value")
+    JSON_FIELDS: JsonFields = (
+        ("key", "string", 0, 1, False),
+        ("value", "string", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -57,6 +61,12 @@ class TopicInfo(Message):
     """Changelogs of its state stores; the broker creates missing ones."""
 
     __slots__ = ("name", "partitions", "replication_factor", "topic_configs")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 1, False),
+        ("partitions", "int32", 0, 1, False),
+        ("replication_factor", "int16", 0, 1, False),
+        ("topic_configs", "KeyValue", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -101,6 +111,10 @@ class Endpoint(Message):
     """application.server for interactive queries; null = none, or as before."""
 
     __slots__ = ("host", "port")
+    JSON_FIELDS: JsonFields = (
+        ("host", "string", 0, 1, False),
+        ("port", "uint16", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -131,6 +145,11 @@ class TaskOffset(Message):
     """How far tasks have restored; null = as before."""
 
     __slots__ = ("subtopology_id", "partition", "offset")
+    JSON_FIELDS: JsonFields = (
+        ("subtopology_id", "string", 0, 1, False),
+        ("partition", "int32", 0, 1, False),
+        ("offset", "int64", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -164,6 +183,10 @@ class TaskIds(Message):
     """Active tasks the member runs; null = as before."""
 
     __slots__ = ("subtopology_id", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("subtopology_id", "string", 0, 1, False),
+        ("partitions", "int32", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -196,6 +219,11 @@ class CopartitionGroup(Message):
     """Sets of source topics that need equal partition counts."""
 
     __slots__ = ("source_topics", "source_topic_regex", "repartition_source_topics")
+    JSON_FIELDS: JsonFields = (
+        ("source_topics", "int16", 0, 1, False),
+        ("source_topic_regex", "int16", 0, 1, False),
+        ("repartition_source_topics", "int16", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -237,6 +265,15 @@ class Subtopology(Message):
     """Connected parts of the topology; tasks are numbered within them."""
 
     __slots__ = ("subtopology_id", "source_topics", "source_topic_regex", "state_changelog_topics", "repartition_sink_topics", "repartition_source_topics", "copartition_groups")
+    JSON_FIELDS: JsonFields = (
+        ("subtopology_id", "string", 0, 1, False),
+        ("source_topics", "string", 0, 1, False),
+        ("source_topic_regex", "string", 0, 1, False),
+        ("state_changelog_topics", "TopicInfo", 0, 1, False),
+        ("repartition_sink_topics", "string", 0, 1, False),
+        ("repartition_source_topics", "TopicInfo", 0, 1, False),
+        ("copartition_groups", "CopartitionGroup", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -328,6 +365,10 @@ class Topology(Message):
     """Shape of the application; sent on joining only, null later on."""
 
     __slots__ = ("epoch", "subtopologies")
+    JSON_FIELDS: JsonFields = (
+        ("epoch", "int32", 0, 1, False),
+        ("subtopologies", "Subtopology", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -367,6 +408,25 @@ class StreamsGroupHeartbeatRequest(Message):
     API_KEY = 88
     VERSIONS = (0, 1)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("group_id", "string", 0, 1, False),
+        ("member_id", "string", 0, 1, False),
+        ("member_epoch", "int32", 0, 1, False),
+        ("endpoint_information_epoch", "int32", 0, 1, False),
+        ("instance_id", "string", 0, 1, False),
+        ("rack_id", "string", 0, 1, False),
+        ("rebalance_timeout_ms", "int32", 0, 1, False),
+        ("topology", "Topology", 0, 1, False),
+        ("active_tasks", "TaskIds", 0, 1, False),
+        ("standby_tasks", "TaskIds", 0, 1, False),
+        ("warmup_tasks", "TaskIds", 0, 1, False),
+        ("process_id", "string", 0, 1, False),
+        ("user_endpoint", "Endpoint", 0, 1, False),
+        ("client_tags", "KeyValue", 0, 1, False),
+        ("task_offsets", "TaskOffset", 0, 1, False),
+        ("task_end_offsets", "TaskOffset", 0, 1, False),
+        ("shutdown_application", "bool", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -514,6 +574,10 @@ class Status(Message):
     """Conditions of the group the member should know; Kafka sends an empty list rather than null."""
 
     __slots__ = ("status_code", "status_detail")
+    JSON_FIELDS: JsonFields = (
+        ("status_code", "int8", 0, 1, False),
+        ("status_detail", "string", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -544,6 +608,10 @@ class TopicPartition(Message):
     """Input partitions of its active tasks, grouped by topic."""
 
     __slots__ = ("topic", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("topic", "string", 0, 1, False),
+        ("partitions", "int32", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -576,6 +644,11 @@ class EndpointToPartitions(Message):
     """Endpoint table for interactive queries, one row per member; null = as before."""
 
     __slots__ = ("user_endpoint", "active_partitions", "standby_partitions")
+    JSON_FIELDS: JsonFields = (
+        ("user_endpoint", "Endpoint", 0, 1, False),
+        ("active_partitions", "TopicPartition", 0, 1, False),
+        ("standby_partitions", "TopicPartition", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -626,6 +699,24 @@ class StreamsGroupHeartbeatResponse(Message):
     API_KEY = 88
     VERSIONS = (0, 1)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 1, False),
+        ("error_code", "error_code", 0, 1, False),
+        ("error_message", "string", 0, 1, False),
+        ("member_id", "string", 0, 1, False),
+        ("member_epoch", "int32", 0, 1, False),
+        ("heartbeat_interval_ms", "int32", 0, 1, False),
+        ("acceptable_recovery_lag_legacy", "int32", 0, 0, False),
+        ("task_offset_interval_ms", "int32", 0, 1, False),
+        ("acceptable_recovery_lag", "int64", 1, 1, False),
+        ("status", "Status", 0, 1, False),
+        ("active_tasks", "TaskIds", 0, 1, False),
+        ("standby_tasks", "TaskIds", 0, 1, False),
+        ("warmup_tasks", "TaskIds", 0, 1, False),
+        ("topology_description_required", "bool", 1, 1, False),
+        ("endpoint_information_epoch", "int32", 0, 1, False),
+        ("partitions_by_user_endpoint", "EndpointToPartitions", 0, 1, False),
+    )
 
     def __init__(
         self,

@@ -9,7 +9,7 @@ Generated from protocol_specs/apis/93_streams_group_topology_description_update.
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _IH = Struct(">ih")
@@ -19,6 +19,14 @@ class TopologyDescriptionNode(Message):
     """Sources, processors and sinks of the subtopology."""
 
     __slots__ = ("name", "node_type", "source_topics", "sink_topic", "stores", "successors")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 0, False),
+        ("node_type", "int8", 0, 0, False),
+        ("source_topics", "string", 0, 0, False),
+        ("sink_topic", "string", 0, 0, False),
+        ("stores", "string", 0, 0, False),
+        ("successors", "string", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -87,6 +95,10 @@ class TopologyDescriptionSubtopology(Message):
     """Connected parts of the topology."""
 
     __slots__ = ("subtopology_id", "nodes")
+    JSON_FIELDS: JsonFields = (
+        ("subtopology_id", "string", 0, 0, False),
+        ("nodes", "TopologyDescriptionNode", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -123,6 +135,10 @@ class TopologyDescriptionGlobalStore(Message):
     """State stores every instance holds in full."""
 
     __slots__ = ("source", "processor")
+    JSON_FIELDS: JsonFields = (
+        ("source", "TopologyDescriptionNode", 0, 0, False),
+        ("processor", "TopologyDescriptionNode", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -153,6 +169,10 @@ class TopologyDescription(Message):
     """The description."""
 
     __slots__ = ("subtopologies", "global_stores")
+    JSON_FIELDS: JsonFields = (
+        ("subtopologies", "TopologyDescriptionSubtopology", 0, 0, False),
+        ("global_stores", "TopologyDescriptionGlobalStore", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -198,6 +218,12 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message):
     API_KEY = 93
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("group_id", "string", 0, 0, False),
+        ("member_id", "string", 0, 0, False),
+        ("topology_epoch", "int32", 0, 0, False),
+        ("topology_description", "TopologyDescription", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -241,6 +267,11 @@ class StreamsGroupTopologyDescriptionUpdateResponse(Message):
     API_KEY = 93
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 0, False),
+        ("error_code", "error_code", 0, 0, False),
+        ("error_message", "string", 0, 0, False),
+    )
 
     def __init__(
         self,

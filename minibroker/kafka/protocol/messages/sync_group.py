@@ -16,7 +16,7 @@ Generated from protocol_specs/apis/14_sync_group.json by `python -m protocol_spe
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message, not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _IH = Struct(">ih")
@@ -26,6 +26,10 @@ class SyncGroupRequestAssignment(Message):
     """Shares of all members, from the leader; empty from everybody else."""
 
     __slots__ = ("member_id", "assignment")
+    JSON_FIELDS: JsonFields = (
+        ("member_id", "string", 0, 5, False),
+        ("assignment", "bytes", 0, 5, False),
+    )
 
     def __init__(
         self,
@@ -73,6 +77,15 @@ class SyncGroupRequest(Message):
     API_KEY = 14
     VERSIONS = (0, 5)
     FLEXIBLE_FROM: int | None = 4
+    JSON_FIELDS: JsonFields = (
+        ("group_id", "string", 0, 5, False),
+        ("generation_id", "int32", 0, 5, False),
+        ("member_id", "string", 0, 5, False),
+        ("group_instance_id", "string", 3, 5, False),
+        ("protocol_type", "string", 5, 5, False),
+        ("protocol_name", "string", 5, 5, False),
+        ("assignments", "SyncGroupRequestAssignment", 0, 5, False),
+    )
 
     def __init__(
         self,
@@ -176,6 +189,13 @@ class SyncGroupResponse(Message):
     API_KEY = 14
     VERSIONS = (0, 5)
     FLEXIBLE_FROM: int | None = 4
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 1, 5, False),
+        ("error_code", "error_code", 0, 5, False),
+        ("protocol_type", "string", 5, 5, False),
+        ("protocol_name", "string", 5, 5, False),
+        ("assignment", "bytes", 0, 5, False),
+    )
 
     def __init__(
         self,

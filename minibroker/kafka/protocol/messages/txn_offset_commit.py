@@ -17,7 +17,7 @@ Generated from protocol_specs/apis/28_txn_offset_commit.json by `python -m proto
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message, not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried
 from minibroker.kafka.protocol.primitives import ZERO_UUID, Reader, Writer
 
 _IH = Struct(">ih")
@@ -31,6 +31,12 @@ class TxnOffsetCommitRequestPartition(Message):
     """One offset per partition."""
 
     __slots__ = ("partition_index", "committed_offset", "committed_leader_epoch", "committed_metadata")
+    JSON_FIELDS: JsonFields = (
+        ("partition_index", "int32", 0, 6, False),
+        ("committed_offset", "int64", 0, 6, False),
+        ("committed_leader_epoch", "int32", 2, 6, False),
+        ("committed_metadata", "string", 0, 6, False),
+    )
 
     def __init__(
         self,
@@ -90,6 +96,11 @@ class TxnOffsetCommitRequestTopic(Message):
     """Offsets to store, grouped by topic."""
 
     __slots__ = ("name", "topic_id", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 5, False),
+        ("topic_id", "uuid", 6, 6, False),
+        ("partitions", "TxnOffsetCommitRequestPartition", 0, 6, False),
+    )
 
     def __init__(
         self,
@@ -156,6 +167,16 @@ class TxnOffsetCommitRequest(Message):
     API_KEY = 28
     VERSIONS = (0, 6)
     FLEXIBLE_FROM: int | None = 3
+    JSON_FIELDS: JsonFields = (
+        ("transactional_id", "string", 0, 6, False),
+        ("group_id", "string", 0, 6, False),
+        ("producer_id", "int64", 0, 6, False),
+        ("producer_epoch", "int16", 0, 6, False),
+        ("generation_id_or_member_epoch", "int32", 3, 6, False),
+        ("member_id", "string", 3, 6, False),
+        ("group_instance_id", "string", 3, 6, False),
+        ("topics", "TxnOffsetCommitRequestTopic", 0, 6, False),
+    )
 
     def __init__(
         self,
@@ -269,6 +290,10 @@ class TxnOffsetCommitResponsePartition(Message):
     """One result per offset."""
 
     __slots__ = ("partition_index", "error_code")
+    JSON_FIELDS: JsonFields = (
+        ("partition_index", "int32", 0, 6, False),
+        ("error_code", "error_code", 0, 6, False),
+    )
 
     def __init__(
         self,
@@ -299,6 +324,11 @@ class TxnOffsetCommitResponseTopic(Message):
     """Results grouped by topic."""
 
     __slots__ = ("name", "topic_id", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 5, False),
+        ("topic_id", "uuid", 6, 6, False),
+        ("partitions", "TxnOffsetCommitResponsePartition", 0, 6, False),
+    )
 
     def __init__(
         self,
@@ -365,6 +395,10 @@ class TxnOffsetCommitResponse(Message):
     API_KEY = 28
     VERSIONS = (0, 6)
     FLEXIBLE_FROM: int | None = 3
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 6, False),
+        ("topics", "TxnOffsetCommitResponseTopic", 0, 6, False),
+    )
 
     def __init__(
         self,

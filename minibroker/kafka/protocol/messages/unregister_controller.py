@@ -9,7 +9,7 @@ Generated from protocol_specs/apis/94_unregister_controller.json by `python -m p
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _IH = Struct(">ih")
@@ -22,6 +22,9 @@ class UnregisterControllerRequest(Message):
     API_KEY = 94
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("controller_id", "int32", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -50,6 +53,11 @@ class UnregisterControllerResponse(Message):
     API_KEY = 94
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 0, False),
+        ("error_code", "error_code", 0, 0, False),
+        ("error_message", "string", 0, 0, False),
+    )
 
     def __init__(
         self,

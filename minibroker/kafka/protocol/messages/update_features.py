@@ -13,7 +13,7 @@ Generated from protocol_specs/apis/57_update_features.json by `python -m protoco
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message, not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _HZ = Struct(">h?")
@@ -25,6 +25,12 @@ class FeatureUpdateKey(Message):
     """Features to change; naming one twice is refused."""
 
     __slots__ = ("feature", "max_version_level", "allow_downgrade", "upgrade_type")
+    JSON_FIELDS: JsonFields = (
+        ("feature", "string", 0, 2, False),
+        ("max_version_level", "int16", 0, 2, False),
+        ("allow_downgrade", "bool", 0, 0, False),
+        ("upgrade_type", "int8", 1, 2, False),
+    )
 
     def __init__(
         self,
@@ -76,6 +82,11 @@ class UpdateFeaturesRequest(Message):
     API_KEY = 57
     VERSIONS = (0, 2)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("timeout_ms", "int32", 0, 2, False),
+        ("feature_updates", "FeatureUpdateKey", 0, 2, False),
+        ("validate_only", "bool", 1, 2, False),
+    )
 
     def __init__(
         self,
@@ -124,6 +135,11 @@ class UpdatableFeatureResult(Message):
     """One result per feature; up to v1."""
 
     __slots__ = ("feature", "error_code", "error_message")
+    JSON_FIELDS: JsonFields = (
+        ("feature", "string", 0, 1, False),
+        ("error_code", "error_code", 0, 1, False),
+        ("error_message", "string", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -162,6 +178,12 @@ class UpdateFeaturesResponse(Message):
     API_KEY = 57
     VERSIONS = (0, 2)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 2, False),
+        ("error_code", "error_code", 0, 2, False),
+        ("error_message", "string", 0, 2, False),
+        ("results", "UpdatableFeatureResult", 0, 1, False),
+    )
 
     def __init__(
         self,

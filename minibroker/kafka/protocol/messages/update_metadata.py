@@ -19,7 +19,7 @@ Generated from protocol_specs/apis/06_update_metadata.json by `python -m protoco
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message, not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried
 from minibroker.kafka.protocol.primitives import ZERO_UUID, Reader, Writer
 
 _IZIQ = Struct(">i?iq")
@@ -32,6 +32,17 @@ class UpdateMetadataPartitionState(Message):
     """States, each with its topic; up to v4."""
 
     __slots__ = ("topic_name", "partition_index", "controller_epoch", "leader", "leader_epoch", "isr", "zk_version", "replicas", "offline_replicas")
+    JSON_FIELDS: JsonFields = (
+        ("topic_name", "string", 0, 4, False),
+        ("partition_index", "int32", 0, 8, False),
+        ("controller_epoch", "int32", 0, 8, False),
+        ("leader", "int32", 0, 8, False),
+        ("leader_epoch", "int32", 0, 8, False),
+        ("isr", "int32", 0, 8, False),
+        ("zk_version", "int32", 0, 8, False),
+        ("replicas", "int32", 0, 8, False),
+        ("offline_replicas", "int32", 4, 8, False),
+    )
 
     def __init__(
         self,
@@ -135,6 +146,11 @@ class UpdateMetadataTopicState(Message):
     """States grouped by topic; from v5 on."""
 
     __slots__ = ("topic_name", "topic_id", "partition_states")
+    JSON_FIELDS: JsonFields = (
+        ("topic_name", "string", 5, 8, False),
+        ("topic_id", "uuid", 7, 8, False),
+        ("partition_states", "UpdateMetadataPartitionState", 5, 8, False),
+    )
 
     def __init__(
         self,
@@ -194,6 +210,12 @@ class UpdateMetadataEndpoint(Message):
     """The broker's endpoints, one for each listener."""
 
     __slots__ = ("port", "host", "listener", "security_protocol")
+    JSON_FIELDS: JsonFields = (
+        ("port", "int32", 1, 8, False),
+        ("host", "string", 1, 8, False),
+        ("listener", "string", 3, 8, False),
+        ("security_protocol", "int16", 1, 8, False),
+    )
 
     def __init__(
         self,
@@ -250,6 +272,13 @@ class UpdateMetadataBroker(Message):
     """All brokers that are registered."""
 
     __slots__ = ("id", "v0_host", "v0_port", "endpoints", "rack")
+    JSON_FIELDS: JsonFields = (
+        ("id", "int32", 0, 8, False),
+        ("v0_host", "string", 0, 0, False),
+        ("v0_port", "int32", 0, 0, False),
+        ("endpoints", "UpdateMetadataEndpoint", 1, 8, False),
+        ("rack", "string", 2, 8, False),
+    )
 
     def __init__(
         self,
@@ -332,6 +361,16 @@ class UpdateMetadataRequest(Message):
     API_KEY = 6
     VERSIONS = (0, 8)
     FLEXIBLE_FROM: int | None = 6
+    JSON_FIELDS: JsonFields = (
+        ("controller_id", "int32", 0, 8, False),
+        ("is_kraft_controller", "bool", 8, 8, False),
+        ("type", "int8", 8, 8, True),
+        ("controller_epoch", "int32", 0, 8, False),
+        ("broker_epoch", "int64", 5, 8, False),
+        ("ungrouped_partition_states", "UpdateMetadataPartitionState", 0, 4, False),
+        ("topic_states", "UpdateMetadataTopicState", 5, 8, False),
+        ("live_brokers", "UpdateMetadataBroker", 0, 8, False),
+    )
 
     def __init__(
         self,
@@ -485,6 +524,9 @@ class UpdateMetadataResponse(Message):
     API_KEY = 6
     VERSIONS = (0, 8)
     FLEXIBLE_FROM: int | None = 6
+    JSON_FIELDS: JsonFields = (
+        ("error_code", "error_code", 0, 8, False),
+    )
 
     def __init__(
         self,

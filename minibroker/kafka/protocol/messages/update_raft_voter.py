@@ -9,7 +9,7 @@ Generated from protocol_specs/apis/82_update_raft_voter.json by `python -m proto
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import ZERO_UUID, Reader, Writer
 
 _HH = Struct(">hh")
@@ -21,6 +21,11 @@ class Listener(Message):
     """New controller listeners of the voter."""
 
     __slots__ = ("name", "host", "port")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 0, False),
+        ("host", "string", 0, 0, False),
+        ("port", "uint16", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -56,6 +61,10 @@ class KRaftVersionFeature(Message):
     """kraft.version levels the voter can run."""
 
     __slots__ = ("min_supported_version", "max_supported_version")
+    JSON_FIELDS: JsonFields = (
+        ("min_supported_version", "int16", 0, 0, False),
+        ("max_supported_version", "int16", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -87,6 +96,14 @@ class UpdateRaftVoterRequest(Message):
     API_KEY = 82
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("cluster_id", "string", 0, 0, False),
+        ("current_leader_epoch", "int32", 0, 0, False),
+        ("voter_id", "int32", 0, 0, False),
+        ("voter_directory_id", "uuid", 0, 0, False),
+        ("listeners", "Listener", 0, 0, False),
+        ("k_raft_version_feature", "KRaftVersionFeature", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -141,6 +158,12 @@ class CurrentLeader(Message):
     """Tagged: the current leader of the quorum."""
 
     __slots__ = ("leader_id", "leader_epoch", "host", "port")
+    JSON_FIELDS: JsonFields = (
+        ("leader_id", "int32", 0, 0, False),
+        ("leader_epoch", "int32", 0, 0, False),
+        ("host", "string", 0, 0, False),
+        ("port", "int32", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -182,6 +205,11 @@ class UpdateRaftVoterResponse(Message):
     API_KEY = 82
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("throttle_time_ms", "int32", 0, 0, False),
+        ("error_code", "error_code", 0, 0, False),
+        ("current_leader", "CurrentLeader", 0, 0, True),
+    )
 
     def __init__(
         self,

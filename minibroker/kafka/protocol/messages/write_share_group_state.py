@@ -12,7 +12,7 @@ Generated from protocol_specs/apis/85_write_share_group_state.json by `python -m
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import ZERO_UUID, Reader, Writer
 
 _IH = Struct(">ih")
@@ -25,6 +25,12 @@ class StateBatch(Message):
     """Ranges whose state changed."""
 
     __slots__ = ("first_offset", "last_offset", "delivery_state", "delivery_count")
+    JSON_FIELDS: JsonFields = (
+        ("first_offset", "int64", 0, 1, False),
+        ("last_offset", "int64", 0, 1, False),
+        ("delivery_state", "int8", 0, 1, False),
+        ("delivery_count", "int16", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -69,6 +75,14 @@ class PartitionData(Message):
     """State to save, by partition."""
 
     __slots__ = ("partition", "state_epoch", "leader_epoch", "start_offset", "delivery_complete_count", "state_batches")
+    JSON_FIELDS: JsonFields = (
+        ("partition", "int32", 0, 1, False),
+        ("state_epoch", "int32", 0, 1, False),
+        ("leader_epoch", "int32", 0, 1, False),
+        ("start_offset", "int64", 0, 1, False),
+        ("delivery_complete_count", "int32", 1, 1, False),
+        ("state_batches", "StateBatch", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -146,6 +160,10 @@ class WriteStateData(Message):
     """State to save, grouped by topic."""
 
     __slots__ = ("topic_id", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("topic_id", "uuid", 0, 1, False),
+        ("partitions", "PartitionData", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -185,6 +203,10 @@ class WriteShareGroupStateRequest(Message):
     API_KEY = 85
     VERSIONS = (0, 1)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("group_id", "string", 0, 1, False),
+        ("topics", "WriteStateData", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -221,6 +243,11 @@ class PartitionResult(Message):
     """Results by partition."""
 
     __slots__ = ("partition", "error_code", "error_message")
+    JSON_FIELDS: JsonFields = (
+        ("partition", "int32", 0, 1, False),
+        ("error_code", "error_code", 0, 1, False),
+        ("error_message", "string", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -254,6 +281,10 @@ class WriteStateResult(Message):
     """Results grouped by topic."""
 
     __slots__ = ("topic_id", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("topic_id", "uuid", 0, 1, False),
+        ("partitions", "PartitionResult", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -293,6 +324,9 @@ class WriteShareGroupStateResponse(Message):
     API_KEY = 85
     VERSIONS = (0, 1)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("results", "WriteStateResult", 0, 1, False),
+    )
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ Generated from protocol_specs/apis/27_write_txn_markers.json by `python -m proto
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import Reader, Writer
 
 _IB = Struct(">ib")
@@ -25,6 +25,10 @@ class WritableTxnMarkerTopic(Message):
     """Partitions to mark, grouped by topic."""
 
     __slots__ = ("name", "partition_indexes")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 2, False),
+        ("partition_indexes", "int32", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -71,6 +75,14 @@ class WritableTxnMarker(Message):
     """Transactions that ended."""
 
     __slots__ = ("producer_id", "producer_epoch", "transaction_result", "topics", "coordinator_epoch", "transaction_version")
+    JSON_FIELDS: JsonFields = (
+        ("producer_id", "int64", 0, 2, False),
+        ("producer_epoch", "int16", 0, 2, False),
+        ("transaction_result", "bool", 0, 2, False),
+        ("topics", "WritableTxnMarkerTopic", 0, 2, False),
+        ("coordinator_epoch", "int32", 0, 2, False),
+        ("transaction_version", "int8", 2, 2, False),
+    )
 
     def __init__(
         self,
@@ -143,6 +155,9 @@ class WriteTxnMarkersRequest(Message):
     API_KEY = 27
     VERSIONS = (0, 2)
     FLEXIBLE_FROM: int | None = 1
+    JSON_FIELDS: JsonFields = (
+        ("markers", "WritableTxnMarker", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -182,6 +197,10 @@ class WritableTxnMarkerPartitionResult(Message):
     """Results by partition."""
 
     __slots__ = ("partition_index", "error_code")
+    JSON_FIELDS: JsonFields = (
+        ("partition_index", "int32", 0, 2, False),
+        ("error_code", "error_code", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -212,6 +231,10 @@ class WritableTxnMarkerTopicResult(Message):
     """Results grouped by topic."""
 
     __slots__ = ("name", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 2, False),
+        ("partitions", "WritableTxnMarkerPartitionResult", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -262,6 +285,10 @@ class WritableTxnMarkerResult(Message):
     """Results by transaction."""
 
     __slots__ = ("producer_id", "topics")
+    JSON_FIELDS: JsonFields = (
+        ("producer_id", "int64", 0, 2, False),
+        ("topics", "WritableTxnMarkerTopicResult", 0, 2, False),
+    )
 
     def __init__(
         self,
@@ -309,6 +336,9 @@ class WriteTxnMarkersResponse(Message):
     API_KEY = 27
     VERSIONS = (0, 2)
     FLEXIBLE_FROM: int | None = 1
+    JSON_FIELDS: JsonFields = (
+        ("markers", "WritableTxnMarkerResult", 0, 2, False),
+    )
 
     def __init__(
         self,

@@ -1,0 +1,217 @@
+"""`minibroker trace`: the conversation of clients and brokers in a capture, or in a dialogue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TextIO
+
+from minibroker.cli.declaration import Names, Option, Part, Verb
+from minibroker.cli.errors import EXIT_OK, CommandError, UsageError
+from minibroker.cli.kinds import COUNT, DURATION, FILE, PORT_MAX, SWITCH, TEXT, TOPIC, Many
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from minibroker.trace.connections import CaptureTally
+    from minibroker.trace.exchange import Exchange
+    from minibroker.trace.selection import Selection
+    from minibroker.trace.subject import TopicNames
+
+SELECTION: Final = "Requests"
+LAYOUT: Final = "Layout"
+
+
+def _port(text: str) -> int:
+    """Return a port. Raises UsageError."""
+    if not (text.isascii() and text.isdecimal() and 0 < int(text[:6]) <= PORT_MAX):
+        raise UsageError(f"{text!r}: expected a port, such as 9092")
+    return int(text)
+
+
+def _api(text: str) -> str:
+    """Return the name of an API. Raises UsageError."""
+    from minibroker.cli.kinds import near  # noqa: PLC0415  only with the option
+    from minibroker.kafka.protocol.api_keys import APIS  # noqa: PLC0415
+
+    names = {api.name.lower(): api.name for api in APIS.values()}
+    if text.lower() not in names:
+        raise UsageError(f"{text!r}: no API has this name{near(text, names.values())}")
+    return names[text.lower()]
+
+
+class SelectionOptions(NamedTuple):
+    """The requests that are shown."""
+
+    apis: Annotated[
+        Sequence[str],
+        Option("--api", Many("NAME[,...]", _api), "only these APIs, such as Fetch", SELECTION),
+    ] = ()
+    client: Annotated[
+        str,
+        Option("--client", TEXT, "only clients with this in their id or address", SELECTION),
+    ] = ""
+    topic: Annotated[str, Option("--topic", TOPIC, "only requests about this topic", SELECTION)] = (
+        ""
+    )
+    errors: Annotated[
+        bool, Option("--errors", SWITCH, "only requests with an error in the answer", SELECTION)
+    ] = False
+    slow_ms: Annotated[
+        int,
+        Option("--slow", DURATION, "only requests that took so long or longer", SELECTION),
+    ] = 0
+
+    def selection(self) -> Selection:
+        """Return the selection."""
+        from minibroker.trace.selection import Selection  # noqa: PLC0415  not for help
+
+        return Selection(tuple(self.apis), self.client, self.topic, self.errors, self.slow_ms)
+
+
+class TracePlan(NamedTuple):
+    """The options of the verb."""
+
+    pcap: Annotated[
+        str | None,
+        Option("--pcap", FILE, "a capture of the network, as tcpdump and Wireshark write it"),
+    ] = None
+    dialogue: Annotated[
+        str | None,
+        Option("--dialogue", FILE, "a recorded conversation: the lines of trace --json"),
+    ] = None
+    ports: Annotated[
+        Sequence[int],
+        Option(
+            "--port",
+            Many("N[,...]", _port),
+            "ports of the brokers in the capture",
+            default="any with Kafka's protocol",
+        ),
+    ] = ()
+    chosen: Annotated[SelectionOptions, Part(SelectionOptions)] = SelectionOptions()
+    most: Annotated[
+        int | None, Option("--count", COUNT, "end after N requests", SELECTION, short="-n")
+    ] = None
+    is_full: Annotated[
+        bool, Option("--full", SWITCH, "show every field of requests and answers", LAYOUT)
+    ] = False
+    is_json: Annotated[
+        bool,
+        Option(
+            "--json", SWITCH, "show each request as a line of JSON, which --dialogue reads", LAYOUT
+        ),
+    ] = False
+
+
+def check(plan: TracePlan, names: Names) -> None:
+    """Raise UsageError for options that do not go together."""
+    if (plan.pcap is None) == (plan.dialogue is None):
+        raise UsageError(f"give either {names['pcap']} or {names['dialogue']}")
+    if plan.ports and plan.pcap is None:
+        raise UsageError(f"{names['ports']} needs {names['pcap']}")
+    if plan.is_full and plan.is_json:
+        raise UsageError(f"{names['is_full']} and {names['is_json']} do not go together")
+
+
+def run(plan: TracePlan, out: TextIO, errors: TextIO) -> int:
+    """Show the exchanges; return the exit code.
+
+    Raises CommandError, CaptureError, DialogueError, OSError.
+    """
+    from minibroker.trace.full_text import full_lines  # noqa: PLC0415  not for help
+    from minibroker.trace.json_lines import to_json  # noqa: PLC0415
+    from minibroker.trace.line import to_line  # noqa: PLC0415
+
+    for exchange in _chosen(plan, errors):
+        if plan.is_json:
+            out.write(to_json(exchange) + "\n")
+        elif plan.is_full:
+            out.writelines(f"{line}\n" for line in full_lines(exchange))
+        else:
+            out.write(to_line(exchange) + "\n")
+    return EXIT_OK
+
+
+def _chosen(plan: TracePlan, errors: TextIO) -> Iterator[Exchange]:
+    """Yield the exchanges that the plan chooses, up to its count."""
+    names: TopicNames = {}
+    selection = plan.chosen.selection()
+    count = 0
+    for exchange in _exchanges(plan, names, errors):
+        if selection.takes(exchange, names):
+            yield exchange
+            count += 1
+            if count == plan.most:
+                return
+
+
+def _exchanges(plan: TracePlan, names: TopicNames, errors: TextIO) -> Iterator[Exchange]:
+    """Yield all exchanges of the file. Raises CommandError, CaptureError, DialogueError."""
+    path = Path(plan.pcap or plan.dialogue or "")
+    if not path.is_file():
+        raise CommandError(f"{path} is no file")
+    if plan.pcap is None:
+        yield from _of_dialogue(path, names)
+        return
+    from minibroker.trace.capture import read_capture  # noqa: PLC0415  not for help
+    from minibroker.trace.connections import CapturedConnections  # noqa: PLC0415
+    from minibroker.trace.decode import decode  # noqa: PLC0415
+
+    connections = CapturedConnections(plan.ports)
+    for frames in read_capture(path, connections):
+        yield decode(frames, names)
+    errors.write(f"minibroker trace: {_summary(connections.tally)}\n")
+
+
+def _of_dialogue(path: Path, names: TopicNames) -> Iterator[Exchange]:
+    """Yield the exchanges of JSON lines. Raises DialogueError, OSError."""
+    from minibroker.trace.json_lines import read_exchanges  # noqa: PLC0415  not for help
+    from minibroker.trace.subject import learn_names  # noqa: PLC0415
+
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        for exchange in read_exchanges(lines):
+            if exchange.answer is not None:
+                learn_names(exchange.answer, names)
+            yield exchange
+
+
+def _summary(tally: CaptureTally) -> str:
+    """Return a sentence about a capture."""
+    from minibroker.trace.batches import count_of  # noqa: PLC0415  not for help
+
+    text = (
+        f"{count_of(tally.requests, 'request')} on {count_of(tally.connections, 'connection')}"
+        f" in {count_of(tally.packets, 'packet')}"
+    )
+    if tally.tls_connections:
+        text += f"; {count_of(tally.tls_connections, 'connection')} with TLS cannot be read"
+    if tally.lost_bytes:
+        text += f"; {count_of(tally.lost_bytes, 'byte')} of requests or answers are missing"
+    return text
+
+
+VERB: Final = Verb(
+    name="trace",
+    does="show the requests and answers of clients and brokers in a capture of the network",
+    plan=TracePlan,
+    run=run,
+    check=check,
+    usage="--pcap FILE",
+    groups=(SELECTION, LAYOUT),
+    notes="""\
+Each request and its answer is a line: time (UTC), API, version, client, broker, what it is about,
+the first error of the answer by name, and the time until the answer. A capture may begin in the
+middle of connections, and may have lost packets: it goes on at the next request. Connections with
+TLS cannot be read. Passwords and keys are shown nowhere.
+
+To capture: `tcpdump -i any -s 0 -w kafka.pcap 'tcp port 9092'`.
+""",
+    examples=(
+        "trace --pcap kafka.pcap",
+        "trace --pcap kafka.pcap --errors",
+        "trace --pcap kafka.pcap --api JoinGroup,SyncGroup --full",
+        "trace --pcap kafka.pcap --json",
+        "trace --dialogue conversation.jsonl --client shop --slow 100ms",
+    ),
+)

@@ -1,0 +1,28 @@
+"""The page about conversations, its commands run on a capture of real clients."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from tests.support import readme
+from tests.support.shell import run_command
+
+CAPTURE = Path(__file__).parents[1] / "golden" / "captures" / "clients.pcap"
+
+
+def test_the_commands_of_the_page(tmp_path: Path) -> None:
+    shutil.copy(CAPTURE, tmp_path / "kafka.pcap")
+    printed = {
+        command: run_command(command, tmp_path)
+        for block in readme.blocks([readme.ROOT / "docs" / "how-to" / "trace.md"])
+        for command in readme.commands([block])
+        if command.startswith("minibroker")
+    }
+    first, errors, slow, full, json_lines, dialogue = printed.values()
+    assert len(first.splitlines()) == 55
+    assert "MEMBER_ID_REQUIRED" in errors
+    assert "orders" in slow
+    assert "assignment: orders-0 orders-1 orders-2" in full
+    assert json_lines == ""
+    assert dialogue.splitlines() == [line for line in first.splitlines() if " shop → " in line]

@@ -1,0 +1,155 @@
+"""Captures of the network, written packet by packet: an independent writer of pcap and pcapng.
+
+A `Wire` is one connection: its sides send bytes, and its packets are those that tcpdump would
+write.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from minibroker.trace.decode import Frames
+
+FIN, SYN, RST, PSH, ACK = 0x01, 0x02, 0x04, 0x08, 0x10
+CLIENT = (b"\x7f\x00\x00\x01", 50_000)
+BROKER = (b"\x7f\x00\x00\x01", 9_092)
+CLIENT_6 = (bytes(15) + b"\x01", 50_000)
+BROKER_6 = (bytes(15) + b"\x01", 9_092)
+ETHERNET, RAW, LINUX_COOKED, LINUX_COOKED_2, LOOPBACK = 1, 101, 113, 276, 0
+MSS = 1_448
+
+
+class Packet(NamedTuple):
+    """A packet of IP, and when it was captured."""
+
+    at_us: int
+    data: bytes
+
+
+class Wire:
+    """One connection. Times go on by a microsecond a packet; `at_us` may be set."""
+
+    def __init__(
+        self,
+        client: tuple[bytes, int] = CLIENT,
+        broker: tuple[bytes, int] = BROKER,
+        at_us: int = 1_700_000_000_000_000,
+    ) -> None:
+        self.sides = (client, broker)
+        self.sequences = [4_294_967_000, 7]  # the client's wraps soon
+        self.at_us = at_us
+        self.packets: list[Packet] = []
+
+    def begin(self) -> None:
+        """Add the three packets of the handshake."""
+        self._add(False, SYN, b"")
+        self.sequences[0] = (self.sequences[0] + 1) % (1 << 32)
+        self._add(True, SYN | ACK, b"")
+        self.sequences[1] += 1
+        self._add(False, ACK, b"")
+
+    def send(self, data: bytes, *, from_broker: bool = False, mss: int = MSS) -> None:
+        """Add packets with the bytes."""
+        for at in range(0, len(data), mss):
+            piece = data[at : at + mss]
+            self._add(from_broker, PSH | ACK, piece)
+            side = int(from_broker)
+            self.sequences[side] = (self.sequences[side] + len(piece)) % (1 << 32)
+
+    def end(self, flags: int = FIN) -> None:
+        """Add the end of both sides, or a reset."""
+        self._add(False, flags | ACK, b"")
+        if flags == FIN:
+            self.sequences[0] = (self.sequences[0] + 1) % (1 << 32)
+            self._add(True, FIN | ACK, b"")
+
+    def talk(self, exchanges: Iterable[Frames], *, mss: int = MSS) -> None:
+        """Add the requests and answers of exchanges."""
+        for frames in exchanges:
+            self.send(len(frames.request).to_bytes(4, "big") + bytes(frames.request), mss=mss)
+            if frames.answer is not None:
+                answer = len(frames.answer).to_bytes(4, "big") + bytes(frames.answer)
+                self.send(answer, from_broker=True, mss=mss)
+
+    def _add(self, from_broker: bool, flags: int, payload: bytes) -> None:
+        source, target = self.sides[:: -1 if from_broker else 1]
+        tcp = struct.pack(
+            ">HHIIBBHHH",
+            source[1],
+            target[1],
+            self.sequences[from_broker],
+            self.sequences[not from_broker] if flags & ACK else 0,
+            0x50,
+            flags,
+            65_535,
+            0,
+            0,
+        )
+        self.at_us += 1
+        self.packets.append(Packet(self.at_us, ip(source[0], target[0], tcp + payload)))
+
+
+def ip(source: bytes, target: bytes, body: bytes) -> bytes:
+    """Return a packet of IPv4 or IPv6 with TCP in it."""
+    if len(source) == 4:
+        return (
+            struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(body), 0, 0, 64, 6, 0)
+            + source
+            + target
+            + body
+        )
+    return struct.pack(">IHBB", 6 << 28, len(body), 6, 64) + source + target + body
+
+
+def linked(packet: bytes, link: int, vlans: int = 0) -> bytes:
+    """Return an IP packet with a link layer before it."""
+    kind = b"\x08\x00" if packet[0] >> 4 == 4 else b"\x86\xdd"
+    if link == ETHERNET:
+        return bytes(12) + b"\x81\x00\x00\x05" * vlans + kind + packet
+    if link == LINUX_COOKED:
+        return bytes(14) + kind + packet
+    if link == LINUX_COOKED_2:
+        return kind + bytes(18) + packet
+    return (b"\x02\x00\x00\x00" if link == LOOPBACK else b"") + packet
+
+
+def pcap(
+    packets: Sequence[Packet],
+    *,
+    link: int = ETHERNET,
+    vlans: int = 0,
+    order: str = "<",
+    nanoseconds: bool = False,
+    snap: int = 262_144,
+) -> bytes:
+    """Return a file of libpcap's old form; `snap`: bytes of a packet that are captured."""
+    magic = 0xA1B23C4D if nanoseconds else 0xA1B2C3D4
+    parts = [struct.pack(f"{order}IHHiIII", magic, 2, 4, 0, 0, snap, link)]
+    for at_us, data in packets:
+        frame = linked(data, link, vlans)
+        seconds, microseconds = divmod(at_us, 1_000_000)
+        fraction = microseconds * 1_000 if nanoseconds else microseconds
+        kept = frame[:snap]
+        parts += (struct.pack(f"{order}IIII", seconds, fraction, len(kept), len(frame)), kept)
+    return b"".join(parts)
+
+
+def pcapng(packets: Sequence[Packet], *, link: int = ETHERNET) -> bytes:
+    """Return a file of Wireshark's form."""
+    section = struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)
+    interface = struct.pack("<HHI", link, 0, 262_144)
+    parts = [_block(0x0A0D0D0A, section), _block(1, interface)]
+    for at_us, data in packets:
+        frame = linked(data, link)
+        head = struct.pack("<IIIII", 0, at_us >> 32, at_us & 0xFFFFFFFF, len(frame), len(frame))
+        parts.append(_block(6, head + frame + bytes(-len(frame) % 4)))
+    return b"".join(parts)
+
+
+def _block(kind: int, body: bytes) -> bytes:
+    size = struct.pack("<I", len(body) + 12)
+    return struct.pack("<I", kind) + size + body + size

@@ -1,0 +1,92 @@
+"""`minibroker trace`: lines, full text and JSON of a capture, and what is refused."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+from minibroker.cli.program import run_words
+from tests.support.packets import Wire, pcap
+
+CAPTURE = str(Path(__file__).parents[2] / "golden" / "captures" / "clients.pcap")
+
+
+def trace(*words: str) -> tuple[int, list[str], str]:
+    """Return exit code, lines and complaints."""
+    out, errors = io.StringIO(), io.StringIO()
+    code = run_words(["trace", *words], out, errors)
+    return code, out.getvalue().splitlines(), errors.getvalue()
+
+
+def test_each_request_is_a_line() -> None:
+    code, lines, errors = trace("--pcap", CAPTURE)
+    assert (code, len(lines)) == (0, 55)
+    assert errors == "minibroker trace: 55 requests on 12 connections in 218 packets\n"
+    produced = [line for line in lines if " Produce " in line]
+    assert re.fullmatch(
+        r"16:19:42\.139 Produce v10 shop → 127\.0\.0\.1:42113: orders-1 16 records 263 B producer 0"
+        r" epoch 0 sequence 0 → orders-1 @0: ok, 51\.\d ms",
+        produced[0],
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "count"),
+    [
+        (("--api", "joingroup,SyncGroup"), 3),
+        (("--client", "bank"), 13),
+        (("--topic", "orders", "--client", "kp"), 2),
+        (("--errors",), 1),
+        (("--slow", "50ms"), 5),
+        (("-n", "4"), 4),
+        (("--port", "9092"), 0),
+        (("--port", "42113"), 55),
+    ],
+)
+def test_options_choose_requests(words: tuple[str, ...], count: int) -> None:
+    assert len(trace("--pcap", CAPTURE, *words)[1]) == count
+
+
+def test_json_is_a_dialogue_that_shows_the_same(tmp_path: Path) -> None:
+    dialogue = tmp_path / "talk.jsonl"
+    dialogue.write_text("\n".join(trace("--pcap", CAPTURE, "--json")[1]))
+    for layout in ((), ("--full",), ("--json",), ("--topic", "orders")):
+        _, lines, errors = trace("--dialogue", str(dialogue), *layout)
+        assert lines == trace("--pcap", CAPTURE, *layout)[1]
+        assert errors == ""
+
+
+def test_the_summary_says_what_could_not_be_read(tmp_path: Path) -> None:
+    wire = Wire()
+    wire.begin()
+    wire.send(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(500))
+    path = tmp_path / "tls.pcap"
+    path.write_bytes(pcap(wire.packets))
+    _, _, errors = trace("--pcap", str(path))
+    assert errors == (
+        "minibroker trace: 0 requests on 0 connections in 4 packets;"
+        " 1 connection with TLS cannot be read\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        ((), 2, "give either --pcap or --dialogue"),
+        (("--pcap", "a", "--dialogue", "b"), 2, "give either --pcap or --dialogue"),
+        (("--dialogue", "b", "--port", "9"), 2, "--port needs --pcap"),
+        (("--pcap", "a", "--full", "--json"), 2, "--full and --json do not go together"),
+        (("--pcap", "a", "--api", "Fetsh"), 2, "no API has this name (did you mean Fetch?)"),
+        (("--pcap", "a", "--port", "99999"), 2, "expected a port"),
+        (("--pcap", "/none"), 1, "/none is no file"),
+        (("--pcap", __file__), 1, "unknown file format"),
+        (("--dialogue", __file__), 1, "line 1: no JSON"),
+    ],
+)
+def test_wrong_words_and_files_are_refused(words: tuple[str, ...], code: int, message: str) -> None:
+    exit_code, lines, errors = trace(*words)
+    assert (exit_code, lines) == (code, [])
+    assert message in errors
