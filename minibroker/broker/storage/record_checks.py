@@ -83,7 +83,7 @@ _RECORD_ERRORS_SHOWN: Final = 3
 _RECORD_ERRORS_MAX: Final = 10_000
 _COPIED_BYTES_MAX: Final = 2048
 """A batch of records up to this size, on average, is copied first: bytes are quicker to index than
-a view, and larger ones cost more to copy."""
+a view. The only record of a batch, and larger ones, cost more to copy."""
 
 
 class AppendRules:
@@ -223,7 +223,7 @@ def check_contents(  # noqa: PLR0917  once per produced batch
         start, end = 0, len(body)
         if not is_bounded:
             headers_max = unfolded_headers_max(header)
-    elif size_bytes < _COPIED_BYTES_MAX * header.count:
+    elif size_bytes < _COPIED_BYTES_MAX * (header.count - 1):
         body = bytes(records)
     try:
         contents = read_contents(body, start, end, header, is_framed, headers_max)

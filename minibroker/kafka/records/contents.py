@@ -10,8 +10,8 @@ time:
 
 | function    | for these records                                         | time a record |
 |-------------|-----------------------------------------------------------|---------------|
-| `_read_run` | neighbours of one layout: their columns are compared       | 0.06 µs       |
-| `_read_all` | any with sizes and timestamps that clients write           | 0.6 µs        |
+| `_read_run` | neighbours of one layout: their columns are compared       | 0.02 µs       |
+| `_read_all` | any with sizes and timestamps that clients write           | 0.5 µs        |
 | `_exactly`  | all, by Kafka's own rules; it alone names the error        | 3 µs          |
 
 Source: Kafka DefaultRecord.readFrom and readPartiallyFrom, DefaultRecordBatch.RecordIterator.
@@ -20,6 +20,8 @@ Source: Kafka DefaultRecord.readFrom and readPartiallyFrom, DefaultRecordBatch.R
 from __future__ import annotations
 
 from collections.abc import Iterator
+from struct import Struct
+from struct import error as StructError  # noqa: N812  a class, named as the others are
 from typing import Final, NamedTuple
 
 from minibroker.kafka.errors import CorruptionError
@@ -40,7 +42,11 @@ _HEADER_BYTES_MIN: Final = 2
 _RUN_MIN: Final = 8
 """Fewer neighbours than this are not worth a look at their columns."""
 _RUN_MAX: Final = 512
-_NO_RUN: Final = (0, -1, False)
+_NO_RUN: Final = (0, 0, -1, False)
+_FIELDS: Final = Struct("5B").unpack_from
+"""Attributes, two deltas, two sizes of a record: most often they take a byte each, and there is no
+key between the sizes."""
+_BYTES: Final = tuple(bytes((byte,)) for byte in range(256))
 READ_ON_MAX: Final = 10_000
 """Compressed records that are read behind the first offset out of order. The batch is refused for
 it, but for what is wrong behind it first, as by Kafka. A few hundred bytes may unfold to millions
@@ -48,12 +54,16 @@ of records, so this ends somewhere; Kafka reads all."""
 _RETRY_AFTER: Final = 64
 """Records until the next look, where neighbours were not alike."""
 _INT64_MAX: Final = 2**63 - 1
-_EVEN_BYTES: Final = bytes(range(0, 256, 2))
+_ASCII: Final = bytes(range(128))
+_EVEN: Final = bytes(range(0, 128, 2))
+"""What a number that takes one byte, and is not negative, is written as."""
+_EVEN_CONTINUED: Final = bytes(range(128, 256, 2))
+"""The first byte of one that takes more bytes."""
+_ONE_BYTE_TIMES: Final = bytes(0xFF if byte & 0x81 else byte for byte in range(256))
+"""Timestamp deltas that take one byte and are not negative; 0xFF for all other bytes."""
 _ONE_BYTE_END: Final = 64
-_ONE_BYTE_OFFSETS: Final = bytes(range(0, 128, 2))
-"""The offset deltas 0 to 63 as they are written."""
 _TWO_BYTES_END: Final = 8192
-_LOW_BYTES: Final = bytes(range(128, 256, 2)) * 128
+_LOW_BYTES: Final = _EVEN_CONTINUED * 128
 _HIGH_BYTES: Final = b"".join(bytes((high,)) * 64 for high in range(128))
 """First and second byte of the offset deltas 64 to 8191; those below 64 are not used."""
 
@@ -83,7 +93,7 @@ def read_contents(  # noqa: PLR0917  positional: one call per produced batch
     end: int,
     header: BatchHeader,
     is_framed: bool,
-    headers_max: int | None = None,
+    headers_max: int,
 ) -> Contents:
     """Read the `header.count` records that must fill `body` from `position` to `end` exactly.
 
@@ -94,25 +104,14 @@ def read_contents(  # noqa: PLR0917  positional: one call per produced batch
     """
     if not is_framed and header.count * RECORD_BYTES_MIN > end - position:
         raise CorruptionError(f"{header.count} records do not fit into {end - position} bytes")
-    if headers_max is None:
-        headers_max = end - position
     try:
-        facts = _read_all(body, position, end, header.count, headers_max, is_framed)
+        contents = _read_all(body, position, end, header, headers_max, is_framed)
     except TooManyRecordsError:
         raise
-    except (IndexError, CorruptionError):
-        facts = None
-    if facts is not None:
-        latest, earliest, is_consecutive, has_null_key = facts
-        if header.attributes & APPEND_TIME_FLAG:
-            latest = earliest = header.max_timestamp
-        else:
-            base_timestamp = header.base_timestamp
-            latest += base_timestamp
-            earliest += base_timestamp
-        if earliest >= -_INT64_MAX and latest <= _INT64_MAX:
-            latest = latest if latest > NO_TIMESTAMP else NO_TIMESTAMP
-            return earliest, latest, is_consecutive, has_null_key
+    except (IndexError, StructError, CorruptionError):
+        contents = None
+    if contents is not None:
+        return contents
     records = iterate_records(
         body, position, end, header, is_framed=is_framed, headers_max=headers_max
     )
@@ -120,139 +119,174 @@ def read_contents(  # noqa: PLR0917  positional: one call per produced batch
 
 
 def _read_all(  # noqa: C901, PLR0912, PLR0915, PLR0917  calls would cost more than the work
-    body: Bytes, position: int, end: int, count: int, room: int, is_framed: bool
-) -> tuple[int, int, bool, bool] | None:
-    """Return largest delta (ms), a bound below all, are offsets consecutive, is a key null.
+    body: Bytes, position: int, end: int, header: BatchHeader, room: int, is_framed: bool
+) -> Contents | None:
+    """Return the contents of records as clients write them.
 
-    None, IndexError, CorruptionError: `_exactly` reads them. Numbers are doubled, odd if negative.
+    None, IndexError, StructError, CorruptionError: `_exactly` reads them. Numbers are doubled, odd
+    if negative.
     """
     late, early, is_consecutive, has_null_key = -1, -1, True, False
-    index, hop, look_at = 0, 0, 0  # two records of one size are enough for a look
+    count = header.count
+    index, look_at = 0, 0 if count >= _RUN_MIN else count
     while index < count:
+        if index >= look_at:
+            alike, stop, time, is_keyless = _read_run(body, position, end, index, count)
+            if alike:
+                late, has_null_key = max(late, time), has_null_key or is_keyless
+                index, position = index + alike, stop
+                continue
+            look_at = index + _RETRY_AFTER
         length = body[position]
         at = position + 1
         if length > 0x7F:
-            if body[at] > 0x7F:
+            more = body[at]
+            if more > 0x7F:
                 length, at = _written(body, position)
             else:
-                length = length & 0x7F | body[at] << 7
+                length = length & 0x7F | more << 7
                 at += 1
         stop = at + (length >> 1)
-        time = body[at + 1]
-        at += 2
+        _, time, offset, key, size = _FIELDS(body, at)
+        at += 5  # behind the size of the value, here and below
         if time > 0x7F:
-            time, at = _written(body, at - 1, INT64_BYTES_MAX)
-        if time & 1:
-            early = max(early, time)
-        elif time > late:
-            late = time
-        offset = body[at]
-        at += 1
+            time, at = _written(body, at - 4, INT64_BYTES_MAX)
+            offset, key, size = body[at], body[at + 1], body[at + 2]
+            at += 3
         if offset > 0x7F:
-            offset, at = _written(body, at - 1)
-        if offset != index << 1:
-            is_consecutive, stop = False, stop if is_framed else -1  # compressed: `_exactly`
-        size = body[at]
-        at += 1
-        if size > 0x7F:
-            size, at = _written(body, at - 1)
-        at += size >> 1
-        odd = length
-        if size & 1:
+            offset, at = _written(body, at - 3)
+            key, size = body[at], body[at + 1]
+            at += 2
+        if key == 1:
             has_null_key = True
-            odd |= size != 1
-        size = body[at]
-        at += 1
+        else:
+            if key > 0x7F:
+                key, at = _written(body, at - 2)
+                at += 1
+            at += key >> 1
+            size = body[at - 1]
+            if key & 1:
+                return None
         if size > 0x7F:
-            if body[at] > 0x7F:
+            more = body[at]
+            if more > 0x7F:
                 size, at = _written(body, at - 1)
             else:
-                size = size & 0x7F | body[at] << 7
+                size = size & 0x7F | more << 7
                 at += 1
         at += size >> 1
-        odd |= size if size != 1 else 0
-        at += 1
-        if body[at - 1]:
-            at, room = _behind_headers(body, at - 1, room)
-        if at != stop or odd & 1:
-            return None
-        index += 1
-        if stop - position == hop and index >= look_at:
-            alike, time, is_keyless = _read_run(body, stop, (end - stop) // hop, hop, index, count)
-            late, has_null_key = max(late, time), has_null_key or is_keyless
-            index, stop = index + alike, stop + alike * hop
-            look_at = index if alike else index + _RETRY_AFTER
+        if body[at]:
+            at, room = _behind_headers(body, at, room)
         else:
-            hop = stop - position
+            at += 1
+        if at != stop:
+            return None
+        if (length | time | size) & 1:
+            if length & 1 or (size & 1 and size != 1):
+                return None
+            if time & 1:
+                early, time = max(early, time), -1
+        if time > late:  # noqa: PLR1730  `max` would be a call
+            late = time
+        if offset != index << 1:
+            is_consecutive = False
+            if not is_framed:
+                return None  # it is read for some way only
+        index += 1
         position = stop
     if position != end or late < 0:
         return None
-    return late >> 1, -((early + 1) >> 1), is_consecutive, has_null_key
+    if header.attributes & APPEND_TIME_FLAG:
+        latest = earliest = header.max_timestamp
+    else:
+        latest = header.base_timestamp + (late >> 1)
+        earliest = header.base_timestamp - (early + 1 >> 1)
+    if earliest < -_INT64_MAX or latest > _INT64_MAX:
+        return None
+    return earliest, latest if latest > NO_TIMESTAMP else NO_TIMESTAMP, is_consecutive, has_null_key
 
 
-def _read_run(  # noqa: PLR0917  the state of `_read_all`
-    body: Bytes, position: int, room: int, hop: int, index: int, count: int
-) -> tuple[int, int, bool]:
-    """Return how many records from `index` on, which begins at `position`, are alike; their largest
-    timestamp delta, as it is written; and whether their keys are null.
+def _read_run(
+    body: Bytes, position: int, end: int, index: int, count: int
+) -> tuple[int, int, int, bool]:
+    """Return how many records from `index` on, which begins at `position`, are alike; where they
+    end; their largest timestamp delta, as it is written; and whether their keys are null.
 
-    At most `room` records of `hop` bytes are there. Alike: lengths, sizes and header counts are the
-    same bytes, offsets ascend by one, timestamp deltas take one byte or two and are not negative.
-    Raises IndexError, CorruptionError.
+    Alike: lengths, sizes and header counts are the same bytes, offsets ascend by one, timestamp
+    deltas take one byte or two and are not negative. Raises IndexError, CorruptionError.
     """
     width, index_end = (1, _ONE_BYTE_END) if index < _ONE_BYTE_END else (2, _TWO_BYTES_END)
-    number = min(count - index, index_end - index, room, _RUN_MAX)
-    if number < _RUN_MIN:
+    length, start = _written(body, position)
+    hop = start + (length >> 1) - position
+    number = min(count - index, index_end - index, (end - position) // hop, _RUN_MAX)
+    if number < _RUN_MIN or body[position + hop] != body[position]:
         return _NO_RUN
-    length, start = read_varint(body, position)
-    _, offset_at = read_varint(body, start + 1)
+    offset_at = start + (2 if body[start + 1] < 0x80 else 3)
     key_at = offset_at + width
-    key_size, value_at = read_varint(body, key_at)
-    fixed = [*range(position, start), *range(key_at, value_at)]
-    value_at += max(key_size, 0)
-    size, value_end = read_varint(body, value_at)
-    fixed += range(value_at, value_end)
-    header_count_at = position + hop - 1
-    if start + length - position != hop or value_end + max(size, 0) != header_count_at:
+    key_size, key_end = _written(body, key_at)
+    size_at = key_end + (key_size >> 1)
+    size, value_at = _written(body, size_at)
+    last_at = value_at + (size >> 1)
+    if last_at - position != hop - 1 or body[last_at] or length & 1:
         return _NO_RUN
-    if body[header_count_at]:
+    if (key_size & 1 and key_size != 1) or (size & 1 and size != 1):
         return _NO_RUN
-    for at in (*fixed, header_count_at):
-        column = bytes(body[at : position + number * hop : hop])
-        number -= len(column.lstrip(column[:1]))
-        if number < _RUN_MIN:
-            return _NO_RUN
     stop = position + number * hop
-    first_bytes = _ONE_BYTE_OFFSETS if width == 1 else _LOW_BYTES
+    for at in (
+        *range(position, start),
+        *range(key_at, key_end),
+        *range(size_at, value_at),
+        last_at,
+    ):
+        first = _BYTES[body[at]]
+        column = body[at:stop:hop]
+        if column != first * number:
+            number -= len(bytes(column).lstrip(first))
+            if number < _RUN_MIN:
+                return _NO_RUN
+            stop = position + number * hop
+    first_bytes = _EVEN if width == 1 else _LOW_BYTES
     if body[offset_at:stop:hop] != first_bytes[index : index + number]:
         return _NO_RUN
     if width == 2 and body[offset_at + 1 : stop : hop] != _HIGH_BYTES[index : index + number]:
         return _NO_RUN
     latest = _latest_of_column(body, start + 1, offset_at, stop, hop)
-    return _NO_RUN if latest is None else (number, latest, key_size < 0)
+    return _NO_RUN if latest < 0 else (number, stop, latest, key_size == 1)
 
 
-def _latest_of_column(body: Bytes, at: int, end: int, stop: int, hop: int) -> int | None:
+def _latest_of_column(body: Bytes, at: int, end: int, stop: int, hop: int) -> int:
     """Return the largest timestamp delta, as it is written, of the records up to `stop`.
 
-    In the first record it takes the bytes `at` to `end`. None where a delta is negative, takes
-    another number of bytes, or more than two.
+    In the first record it takes the bytes `at` to `end`. -1 where a delta is negative or takes
+    another number of bytes.
     """
     low = bytes(body[at:stop:hop])
-    if low.translate(None, _EVEN_BYTES):
-        return None
+    latest = low[-1]
     if end - at == 1:
-        latest = max(low)
-        return latest if latest <= 0x7F else None
+        if low.translate(None, _EVEN[: (latest >> 1) + 1]):  # not the last one, or not at all
+            latest = max(low.translate(_ONE_BYTE_TIMES))
+        return latest if latest <= 0x7F else -1
     high = bytes(body[at + 1 : stop : hop])
-    if end - at != 2 or min(low) <= 0x7F or max(high) > 0x7F:
-        return None
-    latest, low_of_latest = max(zip(high, low, strict=True))
-    return latest << 7 | low_of_latest & 0x7F
+    if low.translate(None, _EVEN_CONTINUED) or not high.isascii():
+        return -1
+    highest = high[-1]
+    if high.translate(None, _ASCII[: highest + 1]) or low[high.index(highest) :].translate(
+        None, _EVEN_CONTINUED[: (latest - 0x80 >> 1) + 1]
+    ):
+        highest, latest = max(zip(high, low, strict=True))
+    return highest << 7 | latest & 0x7F
 
 
 def _written(body: Bytes, at: int, bytes_max: int = INT32_BYTES_MAX) -> tuple[int, int]:
-    """Return a number as `_read_all` compares it, and the position behind it."""
+    """Return a number as `_read_all` compares it, and the position behind it. Raises IndexError,
+    CorruptionError.
+    """
+    number = body[at]
+    if number <= 0x7F:
+        return number, at + 1
+    more = body[at + 1]
+    if more <= 0x7F:
+        return number & 0x7F | more << 7, at + 2
     value, at = read_varint(body, at, bytes_max)
     return value << 1 ^ value >> 63, at
 

@@ -18,7 +18,7 @@ TIMES = st.integers(0, 40) | st.integers(-(2**20), 2**20)
 
 def contents_of(batch: bytes | bytearray, *, is_framed: bool = True) -> Contents:
     header = read_header(batch)
-    return read_contents(bytes(batch), 61, header.size_bytes, header, is_framed=is_framed)
+    return read_contents(bytes(batch), 61, header.size_bytes, header, is_framed, len(batch))
 
 
 @st.composite
