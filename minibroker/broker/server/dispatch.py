@@ -53,7 +53,7 @@ from minibroker.kafka.protocol.api_keys import (
     STOP_REPLICA,
     UPDATE_METADATA,
 )
-from minibroker.kafka.protocol.header import parse_request_header
+from minibroker.kafka.protocol.header import RepeatedHeader, parse_request_header
 
 if TYPE_CHECKING:
     from minibroker.broker.handlers.common.context import RequestContext, Services
@@ -71,6 +71,8 @@ RUN_REQUESTS_MAX: Final = 256
 """Answers collected before they are sent: bounds what one read can pile up in memory."""
 RUN_BYTES_MAX: Final = 256 * 1024
 """Bytes of collected answers with which a run ends, for the same reason."""
+REPEATED_BYTES_MAX: Final = 256
+"""A longer header is read anew each time."""
 RUN_NS: Final = 500_000
 """Time after which a run takes no further request; a run of Produce ends with its number."""
 
@@ -161,14 +163,25 @@ class Dispatcher:
         request away. Raises ProtocolError for a request that this broker does not serve: the
         connection has to end.
         """
-        api_key, version, correlation_id, client_id, position = parse_request_header(frame)
-        handler = self._handlers.get(api_key)
-        if handler is None:
-            handler = self._load(api_key, version)
+        header = context.repeated_header
+        correlation_id = None if header is None else header.correlation_id_of(frame)
+        if header is None or correlation_id is None:
+            api_key, version, correlation_id, client_id, position = parse_request_header(frame)
+            header = None
+            is_repeated = api_key == context.api_key and client_id == context.client_id
+            if is_repeated and version == context.version and position <= REPEATED_BYTES_MAX:
+                header = RepeatedHeader(frame, api_key, version, client_id, position)
+            context.repeated_header = header
+        else:
+            api_key, version = header.api_key, header.version
+            client_id, position = header.client_id, header.end
         context.api_key = api_key
         context.version = version
         context.correlation_id = correlation_id
         context.client_id = client_id
+        handler = self._handlers.get(api_key)
+        if handler is None:
+            handler = self._load(api_key, version)
         if not handler.min_version <= version <= handler.max_version:
             answer = self._answer_unsupported(context, handler)
             if self.interceptor is not None:

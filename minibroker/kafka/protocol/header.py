@@ -69,6 +69,36 @@ def parse_request_header(frame: memoryview | bytes) -> tuple[int, int, int, str 
     return api_key, version, correlation_id, client_id, position
 
 
+class RepeatedHeader:
+    """A request header that came twice in a row: most often the next request of its client has the
+    same, but for the correlation id.
+    """
+
+    __slots__ = ("_behind", "_key_and_version", "_unpack", "api_key", "client_id", "end", "version")
+
+    def __init__(
+        self, frame: memoryview, api_key: int, version: int, client_id: str | None, end: int
+    ) -> None:
+        """Take what `parse_request_header` gives for `frame`."""
+        self._unpack = Struct(f">4si{end - _END_OF_HEADER_0}s").unpack_from
+        self._key_and_version, _, self._behind = self._unpack(frame)
+        self.api_key = api_key
+        self.version = version
+        self.client_id = client_id
+        self.end = end
+        """The position of the body in bytes."""
+
+    def correlation_id_of(self, frame: memoryview) -> int | None:
+        """Return the correlation id of a frame that has this header; None: it has another one."""
+        try:
+            key_and_version, correlation_id, behind = self._unpack(frame)
+        except struct_error:
+            return None
+        if key_and_version != self._key_and_version or behind != self._behind:
+            return None
+        return correlation_id  # type: ignore[no-any-return]
+
+
 def response_header_version(api_key: int, version: int) -> int:
     """Return 0 or 1. Raises KeyError for a key that no API has."""
     return 1 if version >= _RESPONSE_HEADER_1_FROM[api_key] else 0

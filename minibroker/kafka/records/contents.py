@@ -5,11 +5,11 @@ of the records, whether their offsets are 0, 1, 2 ..., and whether each has a ke
 field by field, because a batch is refused for a field that does not fit. Keys and values are not
 looked at.
 
-Three functions give the same answer. Each takes more kinds of records than the one before, and more
-time:
+Each of these gives the same answer, takes more kinds of records than the one before, and more time:
 
-| function    | for these records                                         | time a record |
+| by          | for these records                                         | time a record |
 |-------------|-----------------------------------------------------------|---------------|
+| `_shapes`   | one alone, with the sizes of one that was read before      | 0.3 µs        |
 | `_read_run` | neighbours of one layout: their columns are compared       | 0.02 µs       |
 | `_read_all` | any with sizes and timestamps that clients write           | 0.5 µs        |
 | `_exactly`  | all, by Kafka's own rules; it alone names the error        | 3 µs          |
@@ -56,9 +56,9 @@ _RETRY_AFTER: Final = 64
 _INT64_MAX: Final = 2**63 - 1
 _ASCII: Final = bytes(range(128))
 _EVEN: Final = bytes(range(0, 128, 2))
-"""What a number that takes one byte, and is not negative, is written as."""
+"""The numbers of one byte that are not negative, as they are written."""
 _EVEN_CONTINUED: Final = bytes(range(128, 256, 2))
-"""The first byte of one that takes more bytes."""
+"""The first bytes of those with more bytes."""
 _ONE_BYTE_TIMES: Final = bytes(0xFF if byte & 0x81 else byte for byte in range(256))
 """Timestamp deltas that take one byte and are not negative; 0xFF for all other bytes."""
 _ONE_BYTE_END: Final = 64
@@ -102,6 +102,12 @@ def read_contents(  # noqa: PLR0917  positional: one call per produced batch
     their offsets are not in order (READ_ON_MAX). Raises CorruptionError, UnreadableLengthError
     (where `is_framed`), TooManyRecordsError for more than `headers_max` headers in all.
     """
+    if header.count == 1:
+        shape = _shapes.get(end - position)
+        if shape is not None and shape.unpack(body, position) == shape.fields:
+            timestamp = header.base_timestamp
+            if not header.attributes & APPEND_TIME_FLAG and timestamp >= NO_TIMESTAMP:
+                return timestamp, timestamp, True, shape.is_keyless
     if not is_framed and header.count * RECORD_BYTES_MIN > end - position:
         raise CorruptionError(f"{header.count} records do not fit into {end - position} bytes")
     try:
@@ -111,11 +117,53 @@ def read_contents(  # noqa: PLR0917  positional: one call per produced batch
     except (IndexError, StructError, CorruptionError):
         contents = None
     if contents is not None:
+        if header.count == 1:
+            _note_shape(body, position, end)
         return contents
     records = iterate_records(
         body, position, end, header, is_framed=is_framed, headers_max=headers_max
     )
     return _exactly(records)
+
+
+class _Shape:
+    """The bytes of a record, alone in its batch, that say where its fields are: those up to the
+    key, the size of the value, and the number of headers. There are none, and both deltas are zero.
+    """
+
+    __slots__ = ("fields", "is_keyless", "unpack")
+
+    def __init__(self, fields: Struct, body: Bytes, position: int, *, is_keyless: bool) -> None:
+        self.unpack = fields.unpack_from
+        self.fields = self.unpack(body, position)
+        self.is_keyless = is_keyless
+
+
+SHAPES_MAX: Final = 1024
+_shapes: dict[int, _Shape] = {}
+"""Bytes of a record → the shape of the first one that was read. Those behind it have it, too, most
+often. Any thread adds, and nobody changes one."""
+
+
+def _note_shape(body: Bytes, position: int, end: int) -> None:
+    """Remember the shape of a record that was read, if it is the first one of its size and has a
+    shape.
+    """
+    if end - position in _shapes or len(_shapes) >= SHAPES_MAX:
+        return
+    _, start = _written(body, position)
+    _, time, offset, key_size, _ = _FIELDS(body, start)
+    key_at = start + 4
+    if time or offset or key_size > 0x7F:
+        return
+    key_bytes = key_size >> 1
+    size, value_at = _written(body, key_at + key_bytes)
+    value_bytes = size >> 1
+    if value_at + value_bytes != end - 1:
+        return
+    size_bytes = value_at - key_at - key_bytes
+    fields = Struct(f"{key_at - position}s{key_bytes}x{size_bytes}s{value_bytes}xB")
+    _shapes[end - position] = _Shape(fields, body, position, is_keyless=key_size == 1)
 
 
 def _read_all(  # noqa: C901, PLR0912, PLR0915, PLR0917  calls would cost more than the work

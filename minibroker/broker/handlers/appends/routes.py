@@ -6,6 +6,7 @@ changes its role, and then it forgets all routes.
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.cluster.image import INTERNAL_TOPICS
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
     TopicRoutes = dict[int, Partition]
     """Index → partition, those that were asked for."""
+    LoneRoute = tuple[Partition, int, bytes]
+    """Partition, acks, and the bytes from the topic to the index."""
 
 FIRST_FLEXIBLE: Final = 9
 FIRST_WITH_TOPIC_IDS: Final = 13
@@ -25,6 +28,10 @@ _TOPICS_MAX: Final = 10_000
 _NAME_LENGTH_BYTES: Final = 2
 _COMPACT_LENGTH_BYTES: Final = 1
 _COUNT_AND_INDEX_BYTES: Final = 5
+COMPACT_HEAD: Final = Struct(">BhiB")
+"""Versions 9-13: length of transactional_id, acks, timeout_ms, number of topics."""
+LONE_BYTES: Final = COMPACT_HEAD.size + _COUNT_AND_INDEX_BYTES
+"""Bytes of a request up to the index of its only partition, without its topic."""
 
 
 class ProduceRoutes:
@@ -45,28 +52,39 @@ class ProduceRoutes:
             by_id,
         )
         """Topic, as requests of a version have it, its length included → its known partitions."""
-        lone_by_compact_name: dict[bytes, Partition] = {}
-        lone_by_id: dict[bytes, Partition] = {}
+        lone_by_compact_name: dict[bytes, LoneRoute] = {}
+        lone_by_id: dict[bytes, LoneRoute] = {}
         self.lone_by_version: Final = (
             *[lone_by_compact_name] * FIRST_WITH_TOPIC_IDS,
             lone_by_id,
         )
-        """From version 9 on: the bytes from the topic to the index of a request for one partition →
-        the partition."""
+        """From version 9 on: the bytes of a request for one partition, from its body's begin to the
+        index → its route."""
         partitions.when_roles_change(self._forget)
 
-    def find_lone(self, version: int, lead: bytes) -> Partition | None:
-        """Return the only partition of a request, which `lead` names, and remember it; None as in
-        `find`.
+    def find_lone(self, version: int, head: bytes) -> LoneRoute | None:
+        """Return the route of a request that begins with `head`, and remember it. None where it has
+        another shape, and as in `find`. Raises struct.error, IndexError where `head` is cut.
         """
-        topic, index = lead[:-_COUNT_AND_INDEX_BYTES], int.from_bytes(lead[-4:], signed=True)
-        partition = self.find(version, topic, index)
-        if partition is not None:
-            routes = self.lone_by_version[version]
-            if len(routes) >= _TOPICS_MAX:
-                routes.clear()
-            routes[lead] = partition
-        return partition
+        id_length, acks, _, topic_count = COMPACT_HEAD.unpack_from(head)
+        lead = head[COMPACT_HEAD.size :]
+        topic, count_and_index = lead[:-_COUNT_AND_INDEX_BYTES], lead[-_COUNT_AND_INDEX_BYTES:]
+        if (
+            topic_count != 2
+            or id_length
+            or acks not in {1, -1}
+            or count_and_index[0] != 2
+            or not 0 < len(topic) < 128
+        ):
+            return None
+        partition = self.find(version, topic, int.from_bytes(count_and_index[1:], signed=True))
+        if partition is None:
+            return None
+        routes = self.lone_by_version[version]
+        if len(routes) >= _TOPICS_MAX:
+            routes.clear()
+        route = routes[head] = partition, acks, lead
+        return route
 
     def find(self, version: int, topic: bytes, index: int) -> Partition | None:
         """Return the partition and remember it; None if it is not led here, or internal."""

@@ -27,8 +27,10 @@ from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.handlers.appends.failures import fail
 from minibroker.broker.handlers.appends.routes import (
+    COMPACT_HEAD,
     FIRST_FLEXIBLE,
     FIRST_WITH_TOPIC_IDS,
+    LONE_BYTES,
     ProduceRoutes,
 )
 from minibroker.broker.partitions.checking import ReceivedBatch
@@ -54,6 +56,7 @@ from minibroker.kafka.records.batch import (
 from minibroker.kafka.records.produce_rules import FIRST_VERSION_OF_ZSTD, LargeBatchError
 
 if TYPE_CHECKING:
+    from minibroker.broker.handlers.appends.routes import LoneRoute
     from minibroker.broker.handlers.common.context import RequestContext, Services
     from minibroker.broker.handlers.common.handler import Handler, ShortWayOf
     from minibroker.broker.partitions.partition import Partition
@@ -68,14 +71,10 @@ _PARTITION_COUNT_END: Final = 1 << 14
 
 _HEAD: Final = Struct(">hhii")
 """Versions 3-8: length of transactional_id, acks, timeout_ms, number of topics."""
-_COMPACT_HEAD: Final = Struct(">BhiB")
-"""Versions 9-13: the same with compact lengths."""
 _NAME_LENGTH: Final = Struct(">h")
 _INDEX_SIZE: Final = Struct(">ii")
 _INDEX_AND_SIZE: Final = Struct(">iBB")
 """Index of a partition, and the first two bytes that say how long its records are."""
-_COUNT_AND_SIZE: Final = Struct(">B4xBB")
-"""Number of partitions; then, behind the index of the first one, the same two bytes."""
 _UNPACK_HEADER: Final = HEADER.unpack_from
 _INT32: Final = Struct(">i")
 
@@ -100,8 +99,10 @@ _LONE_HEAD: Final = b"\0\x02"
 _LONE_END: Final = b"".join(_NO_ERRORS_AND_TAGS)
 """With throttle time 0."""
 _LONE_BYTES_AROUND: Final = 4 + len(_LONE_HEAD) + _VALUES.size + len(_LONE_END)
-_NO_TAGS_BYTES: Final = 3
-"""Empty tags of the partition, its topic and the request: a zero byte each."""
+_NO_TAGS: Final = bytes(3)
+"""Empty tags of the partition, its topic and the request."""
+_NAME_AT: Final = COMPACT_HEAD.size
+_UUID_BYTES: Final = 16
 
 
 class BatchAnswer(ReceivedBatch):
@@ -275,9 +276,14 @@ def short_way(services: Services) -> ShortWayOf:
             return None
         try:
             if version >= FIRST_FLEXIBLE:
-                lone = _lone(frame, position, version)
+                has_ids = version >= FIRST_WITH_TOPIC_IDS
+                at = (
+                    position + LONE_BYTES + (_UUID_BYTES if has_ids else frame[position + _NAME_AT])
+                )
+                head = bytes(frame[position:at])
+                lone = routes.lone_by_version[version].get(head) or routes.find_lone(version, head)
                 if lone is not None:
-                    return _append_lone(context, handler, routes, lone)
+                    return _answer_lone(context, handler, frame, at, lone)
                 request = _split_compact(frame, position, version, routes)
             else:
                 request = _split(frame, position, version, routes)
@@ -334,20 +340,36 @@ def _append_all(
     return answer
 
 
-def _append_lone(
+def _answer_lone(
     context: RequestContext,
     handler: Handler,
-    routes: ProduceRoutes,
-    request: tuple[int, bytes, memoryview, BatchHeader],
+    frame: memoryview,
+    at: int,
+    route: LoneRoute,
 ) -> LoneAnswer | FastAnswer | None:
-    """Append the only batch of a request, and return its answer; None: take the general way.
+    """Append the only batch of a request, versions 9-13, and return its answer; None: take the
+    general way. Its size begins at `at` of `frame`.
 
-    `request`: acks, bytes from the topic to the index, records and their header.
+    Raises IndexError or struct.error where the frame ends too soon.
     """
-    acks, lead, records, header = request
-    version = context.version
-    partition = routes.lone_by_version[version].get(lead) or routes.find_lone(version, lead)
-    if partition is None or (acks == ACKS_ALL and partition.replicas is not None):
+    partition, acks, lead = route
+    size, more = frame[at], frame[at + 1]
+    if size > 127 >= more:
+        size += (more << 7) - 128
+        at += 2
+    else:
+        size, at = _size_at(frame, at)
+    end = at + size - 1
+    header = BatchHeader(*_UNPACK_HEADER(frame, at))
+    header.size_bytes += LENGTH_FIELD_END
+    if (
+        header.magic != 2
+        or header.size_bytes != size - 1
+        or size <= HEADER_BYTES
+        or header.attributes & _FORBIDDEN[context.version]
+        or frame[end:] != _NO_TAGS
+        or (acks == ACKS_ALL and partition.replicas is not None)
+    ):
         return None
     writable = context.writable
     if (
@@ -356,6 +378,7 @@ def _append_lone(
         and not _may_write(context, partition.topic)
     ):
         return None
+    records = frame[at:end]
     answer = LoneAnswer(partition, records, header, lead)
     answer.handler = handler
     answer.correlation_id = context.correlation_id
@@ -392,49 +415,6 @@ def _check_several(batches: list[BatchAnswer], topic_count: int, now_ms: int) ->
     return all(batch.check_repeatably(now_ms) for batch in batches)
 
 
-def _lone(
-    frame: memoryview, position: int, version: int
-) -> tuple[int, bytes, memoryview, BatchHeader] | None:
-    """Return (acks, bytes from the topic to the index, records, their header) of a request for one
-    partition, versions 9-13; None for any other.
-
-    Raises IndexError or struct.error where the frame ends too soon.
-    """
-    id_length, acks, _, topic_count = _COMPACT_HEAD.unpack_from(frame, position)
-    start = position + _COMPACT_HEAD.size
-    topic_bytes = 16 if version >= FIRST_WITH_TOPIC_IDS else frame[start]
-    partition_count, size, more = _COUNT_AND_SIZE.unpack_from(frame, start + topic_bytes)
-    if (
-        topic_count != 2
-        or id_length
-        or acks not in {1, -1}
-        or not 0 < topic_bytes < 128
-        or partition_count != 2
-    ):
-        return None
-    index_end = start + topic_bytes + 5
-    if size > 127 >= more:
-        size += (more << 7) - 128
-        at = index_end + 2
-    else:
-        size, at = _size_at(frame, index_end)
-    end = at + size - 1
-    header = BatchHeader(*_UNPACK_HEADER(frame, at))
-    header.size_bytes += LENGTH_FIELD_END
-    if (
-        header.magic != 2
-        or header.size_bytes != size - 1
-        or size <= HEADER_BYTES
-        or header.attributes & _FORBIDDEN[version]
-        or len(frame) != end + _NO_TAGS_BYTES
-        or frame[end]
-        or frame[end + 1]
-        or frame[end + 2]
-    ):
-        return None
-    return acks, bytes(frame[start:index_end]), frame[at:end], header
-
-
 def _split_compact(  # noqa: PLR0912  a pass over all partitions: calls would cost more
     frame: memoryview, position: int, version: int, routes: ProduceRoutes
 ) -> tuple[int, int, list[BatchAnswer]] | None:
@@ -443,14 +423,14 @@ def _split_compact(  # noqa: PLR0912  a pass over all partitions: calls would co
 
     Raises IndexError or struct.error where the frame ends too soon.
     """
-    id_length, acks, _, topic_count = _COMPACT_HEAD.unpack_from(frame, position)
+    id_length, acks, _, topic_count = COMPACT_HEAD.unpack_from(frame, position)
     if id_length or acks not in {1, -1} or not 1 < topic_count <= _TOPICS_MAX + 1:
         return None
     has_ids = version >= FIRST_WITH_TOPIC_IDS
     topic_routes = routes.by_version[version]
     forbidden = _FORBIDDEN[version]
     batches: list[BatchAnswer] = []
-    at = position + _COMPACT_HEAD.size
+    at = position + COMPACT_HEAD.size
     for _ in range(topic_count - 1):
         start = at
         at += 16 if has_ids else frame[at]

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from minibroker.broker.timers import Timers
     from minibroker.broker.transactions.coordinator import TransactionCoordinator
     from minibroker.clock import Clock
+    from minibroker.kafka.protocol.header import RepeatedHeader
 
 PERMITTED_MAX = 1_000
 """Topics that a client may read, or write to, are forgotten all at once beyond this."""
@@ -159,6 +160,7 @@ class RequestContext:
         "note_controller",
         "principal",
         "readable",
+        "repeated_header",
         "services",
         "version",
         "writable",
@@ -200,6 +202,8 @@ class RequestContext:
         self.version = -1
         self.correlation_id = 0
         self.client_id: str | None = None
+        self.repeated_header: RepeatedHeader | None = None
+        """The header that the last two requests had, None: they differ."""
 
     def identify(self, principal: str) -> None:
         """Take over the principal that the client proved to be."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minibroker.broker.handlers.appends.routes import ProduceRoutes
+from minibroker.broker.handlers.appends.routes import COMPACT_HEAD, ProduceRoutes
 from tests.support.record_requests import id_of
 
 if TYPE_CHECKING:
@@ -46,9 +46,19 @@ async def test_the_only_partition_of_a_request_is_found_by_all_that_names_it(
     routes = ProduceRoutes(running.partitions, running.broker.cluster)
     for version, topic in ((9, b"\x02t"), (13, id_of(running))):
         lead = topic + b"\x02" + (1).to_bytes(4)
-        assert routes.find_lone(version, lead) is running.partitions.get("t", 1)
-        assert routes.lone_by_version[version] == {lead: running.partitions.get("t", 1)}
-        assert routes.find_lone(version, topic + b"\x02" + (9).to_bytes(4)) is None
+        head = COMPACT_HEAD.pack(0, -1, 1000, 2) + lead
+        route = (running.partitions.get("t", 1), -1, lead)
+        assert routes.find_lone(version, head) == route
+        assert routes.lone_by_version[version] == {head: route}
+        for other in (
+            COMPACT_HEAD.pack(0, -1, 1000, 2) + topic + b"\x02" + (9).to_bytes(4),
+            COMPACT_HEAD.pack(0, -1, 1000, 2) + topic + b"\x03" + (1).to_bytes(4),
+            COMPACT_HEAD.pack(0, -1, 1000, 3) + lead,
+            COMPACT_HEAD.pack(0, 0, 1000, 2) + lead,
+            COMPACT_HEAD.pack(2, 1, 1000, 2) + lead,
+            COMPACT_HEAD.pack(0, 1, 1000, 2) + lead[-5:],
+        ):
+            assert routes.find_lone(version, other) is None
         assert len(routes.lone_by_version[version]) == 1
     await running.create_topic("other")
     assert not routes.lone_by_version[9]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from struct import pack
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -94,9 +95,10 @@ class OnlySome:
 
 def test_an_event_outside_the_table_is_refused_by_name() -> None:
     dispatcher = Dispatcher(OnlySome())  # type: ignore[arg-type]
+    context = SimpleNamespace(repeated_header=None, api_key=-1)
     frame = memoryview(request_frame(MetadataRequest(topics=[]), 1)[4:])
     with pytest.raises(ProtocolError, match=r"Metadata \(key 3\) version 1 is not served"):
-        dispatcher.dispatch(Run(0), None, frame)  # type: ignore[arg-type]
+        dispatcher.dispatch(Run(0), context, frame)  # type: ignore[arg-type]
 
 
 # Errors as answers, each in the form of its API.

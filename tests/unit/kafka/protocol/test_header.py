@@ -16,6 +16,7 @@ from minibroker.kafka.protocol.api_keys import (
     SASL_HANDSHAKE,
 )
 from minibroker.kafka.protocol.header import (
+    RepeatedHeader,
     parse_request_header,
     response_header,
     response_header_version,
@@ -62,6 +63,27 @@ def test_request_headers_of_every_api_and_version(client_id: str | None) -> None
         found = parse_request_header(memoryview(expected + b"body"))
         seen = client_id if number else None
         assert found == (key, version, -5, seen, len(expected))
+
+
+@pytest.mark.parametrize("client_id", [None, "", "client", "Ünï"])
+def test_a_repeated_header_is_known_by_its_bytes(client_id: str | None) -> None:
+    for key, version in EVERY_VERSION:
+        writer = Writer()
+        write_request_header(writer, key, version, 7, client_id)
+        head = writer.to_bytes()
+        frame = memoryview(head + b"body")
+        _, _, _, found_id, end = parse_request_header(frame)
+        header = RepeatedHeader(frame, key, version, found_id, end)
+        for number in (-(2**31), 0, 2**31 - 1):
+            same = bytearray(head + b"other")
+            same[4:8] = number.to_bytes(4, signed=True)
+            assert header.correlation_id_of(memoryview(same)) == number
+            assert parse_request_header(memoryview(same))[2] == number
+        for place in (*range(4), *range(8, len(head))):
+            other = bytearray(head + b"body")
+            other[place] ^= 1
+            assert header.correlation_id_of(memoryview(other)) is None
+        assert header.correlation_id_of(memoryview(head)[:-1]) is None
 
 
 def test_response_headers_of_every_api_and_version() -> None:

@@ -7,6 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from minibroker.kafka.errors import CorruptionError
+from minibroker.kafka.records import contents
 from minibroker.kafka.records.batch import read_header
 from minibroker.kafka.records.builder import build_batch
 from minibroker.kafka.records.contents import Contents, UnreadableLengthError, read_contents
@@ -101,6 +102,42 @@ def reference(built: bytearray) -> tuple[int, bool, bool]:
     if at != len(body):
         raise CorruptionError("rest")
     return latest, is_consecutive, has_null_key
+
+
+SIZES = st.sampled_from([None, 0, 1, 30, 63, 64, 200])
+
+
+@given(SIZES, SIZES, st.integers(-1, 1), st.data())
+def test_a_record_of_a_shape_that_was_read_is_read_as_the_first_one(
+    key_size: int | None, size: int | None, attempt: int, data: st.DataObject
+) -> None:
+    key = None if key_size is None else bytes(key_size)
+    value = None if size is None else bytes(size)
+    built = build_batch([Record(0, BASE, key, value)])
+    expected = (BASE, BASE, True, key is None)
+    assert contents_of(built) == contents_of(built) == expected
+    assert len(contents._shapes) <= contents.SHAPES_MAX
+    late = build_batch([Record(0, attempt, key, value)])
+    assert contents_of(late) == (attempt, attempt, True, key is None)
+    position = data.draw(st.integers(61, len(built) - 1))
+    built[position] = data.draw(st.integers(0, 255))
+    try:
+        damaged = reference(built)
+    except (CorruptionError, IndexError):
+        with pytest.raises(CorruptionError):
+            contents_of(built)
+        return
+    assert contents_of(built)[1:] == damaged
+
+
+def test_shapes_of_records_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contents, "_shapes", {})
+    for size in range(contents.SHAPES_MAX + 10):
+        contents_of(build_batch([Record(0, BASE, b"k", b"v" * size)]))
+    assert len(contents._shapes) == contents.SHAPES_MAX
+    for key in (b"k" * 300, b"kk"):
+        contents_of(build_batch([Record(0, BASE, key, b"v")]))
+    assert len(contents._shapes) == contents.SHAPES_MAX
 
 
 def test_an_append_time_is_that_of_every_record() -> None:
