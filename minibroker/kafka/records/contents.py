@@ -169,14 +169,12 @@ def _note_shape(body: Bytes, position: int, end: int) -> None:
 def _read_all(  # noqa: C901, PLR0912, PLR0915, PLR0917  calls would cost more than the work
     body: Bytes, position: int, end: int, header: BatchHeader, room: int, is_framed: bool
 ) -> Contents | None:
-    """Return the contents of records as clients write them.
+    """Return the contents of records as clients write them. Numbers are doubled, odd if negative.
 
-    None, IndexError, StructError, CorruptionError: `_exactly` reads them. Numbers are doubled, odd
-    if negative.
+    None, IndexError, StructError, CorruptionError: `_exactly` reads them.
     """
     late, early, is_consecutive, has_null_key = -1, -1, True, False
-    count = header.count
-    index, look_at = 0, 0 if count >= _RUN_MIN else count
+    index, look_at = 0, 0 if (count := header.count) >= _RUN_MIN else count
     while index < count:
         if index >= look_at:
             alike, stop, time, is_keyless = _read_run(body, position, end, index, count)
@@ -185,26 +183,21 @@ def _read_all(  # noqa: C901, PLR0912, PLR0915, PLR0917  calls would cost more t
                 index, position = index + alike, stop
                 continue
             look_at = index + _RETRY_AFTER
-        length = body[position]
-        at = position + 1
+        length, at = body[position], position + 1
         if length > 0x7F:
-            more = body[at]
-            if more > 0x7F:
+            if (more := body[at]) > 0x7F:
                 length, at = _written(body, position)
             else:
-                length = length & 0x7F | more << 7
-                at += 1
+                length, at = length & 0x7F | more << 7, at + 1
         stop = at + (length >> 1)
         _, time, offset, key, size = _FIELDS(body, at)
         at += 5  # behind the size of the value, here and below
         if time > 0x7F:
             time, at = _written(body, at - 4, INT64_BYTES_MAX)
-            offset, key, size = body[at], body[at + 1], body[at + 2]
-            at += 3
+            offset, key, size, at = body[at], body[at + 1], body[at + 2], at + 3
         if offset > 0x7F:
             offset, at = _written(body, at - 3)
-            key, size = body[at], body[at + 1]
-            at += 2
+            key, size, at = body[at], body[at + 1], at + 2
         if key == 1:
             has_null_key = True
         else:
@@ -216,17 +209,13 @@ def _read_all(  # noqa: C901, PLR0912, PLR0915, PLR0917  calls would cost more t
             if key & 1:
                 return None
         if size > 0x7F:
-            more = body[at]
-            if more > 0x7F:
+            if (more := body[at]) > 0x7F:
                 size, at = _written(body, at - 1)
             else:
-                size = size & 0x7F | more << 7
-                at += 1
-        at += size >> 1
-        if body[at]:
-            at, room = _behind_headers(body, at, room)
-        else:
-            at += 1
+                size, at = size & 0x7F | more << 7, at + 1
+        at += (size >> 1) + 1
+        if body[at - 1]:
+            at, room = _behind_headers(body, at - 1, room)
         if at != stop:
             return None
         if (length | time | size) & 1:
@@ -237,21 +226,25 @@ def _read_all(  # noqa: C901, PLR0912, PLR0915, PLR0917  calls would cost more t
         if time > late:  # noqa: PLR1730  `max` would be a call
             late = time
         if offset != index << 1:
-            is_consecutive = False
             if not is_framed:
                 return None  # it is read for some way only
-        index += 1
-        position = stop
+            is_consecutive = False
+        index, position = index + 1, stop
     if position != end or late < 0:
         return None
+    earliest, latest = _times(header, late, -early - 1)
+    is_known = earliest >= -_INT64_MAX and latest <= _INT64_MAX
+    is_known = earliest >= -_INT64_MAX and latest <= _INT64_MAX
+    return (earliest, latest, is_consecutive, has_null_key) if is_known else None
+
+
+def _times(header: BatchHeader, latest_delta: int, earliest_delta: int) -> tuple[int, int]:
+    """Return the earliest and the latest time, ms, for the deltas, which are doubled."""
     if header.attributes & APPEND_TIME_FLAG:
-        latest = earliest = header.max_timestamp
-    else:
-        latest = header.base_timestamp + (late >> 1)
-        earliest = header.base_timestamp - (early + 1 >> 1)
-    if earliest < -_INT64_MAX or latest > _INT64_MAX:
-        return None
-    return earliest, latest if latest > NO_TIMESTAMP else NO_TIMESTAMP, is_consecutive, has_null_key
+        return header.max_timestamp, header.max_timestamp
+    latest = header.base_timestamp + (latest_delta >> 1)
+    earliest = header.base_timestamp + (earliest_delta >> 1)
+    return earliest, max(latest, NO_TIMESTAMP)
 
 
 def _read_run(
