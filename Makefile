@@ -55,9 +55,12 @@ help: ## what can be made
 run: $(VENV)/.runtime ## serve on 127.0.0.1:9092 (LISTEN=HOST:PORT: there), data in ./minibroker-data
 	$(BIN)/minibroker serve --listen $(LISTEN)
 
+# In CI a failed test leaves a page of its brokers; the workflows keep them.
+FAILED_TESTS := $(if $(CI),--kafka-report build/failed-tests)
+
 # What needs neither Java nor a fetched peer: for each commit. Between two edits: ARGS= of `make test`.
 quick: $(VENV)/.test ## unit tests, lint and types, without Java, two minutes on two cores
-	$(BIN)/python -m pytest tests/unit tests/meta tests/scenario -m 'not java and not slow' -n 2 --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest tests/unit tests/meta tests/scenario -m 'not java and not slow' -n 2 --dist loadfile $(FAILED_TESTS) $(ARGS)
 
 # The environments stand in build/. A version that is not installed is named.
 PYTHONS ?= 3.11 3.12 3.13 3.14
@@ -87,7 +90,7 @@ TESTED_WITH := $(KERBEROS) $(KIO_OLD)/.done $(KIO_NEW)/.done $(KAFKA_PYTHON_OLD)
 THIS_MAKE := $(MAKE)
 test: $(VENV)/.test $(if $(strip $(ARGS)),,$(TESTED_WITH)) ## run every test (ARGS='tests/unit -k x': these)
 ifeq ($(strip $(ARGS)),)
-	$(BIN)/python -m pytest -n 3 --dist loadfile
+	$(BIN)/python -m pytest -n 3 --dist loadfile $(FAILED_TESTS)
 else
 	MINIBROKER_MAKE=$(THIS_MAKE) $(BIN)/python -m pytest $(ARGS)
 endif

@@ -268,10 +268,11 @@ class Fault:
 
     @property
     def effect(self) -> str:
-        """Return what it does to a request that it meets: `error NOT_CONTROLLER, delay 50 ms`."""
+        """Return what it does to whatever it meets: `error NOT_CONTROLLER`, `delay 50 ms`."""
         kind = self.broker or self.login
         if kind is not None:
-            return str(kind).replace("_", " ")
+            delay = f", delay {self.delay_ms:g} ms" if self.delay_ms else ""
+            return f"{str(kind).replace('_', ' ')}{delay}"
         parts = []
         if self.hold:
             parts.append("held")

@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from itertools import islice
-from time import perf_counter_ns, time_ns
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+
+from minibroker.clock import SystemClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
 REQUESTS_MAX: Final = 10_000
 """Most requests that are kept."""
 _SIZE_FIELD_BYTES: Final = 4
+_COUNTER_BEGAN_MS: Final = SystemClock().now_ms() - perf_counter_ns() / 1_000_000
+"""The machine's wall clock when the counter of nanoseconds was 0: times of requests are finer than
+milliseconds, and those of all brokers of the process can be compared."""
 
 
 class LoggedCall(Protocol):
@@ -161,20 +166,19 @@ class RequestLog(deque[SeenRequest]):
 def seen_request(call: LoggedCall, error: str | None, subject: str, number: int) -> SeenRequest:
     """Return a request as it stands in the log; its duration is that until now."""
     size_bytes = call.answer_bytes
-    elapsed_ns = perf_counter_ns() - call.started_ns
     return SeenRequest(
         api=call.handler.name,
         version=call.version,
         client_id=call.client_id,
         client_address=call.client_address,
         at_ms=call.at_ms,
-        duration_ms=elapsed_ns / 1_000_000,
+        duration_ms=(perf_counter_ns() - call.started_ns) / 1_000_000,
         error=error,
         correlation_id=call.correlation_id,
         request_bytes=call.request_bytes,
         answer_bytes=size_bytes - _SIZE_FIELD_BYTES if size_bytes else None,
         subject=subject or call.subject,
         fault=call.effect,
-        machine_ms=(time_ns() - elapsed_ns) / 1_000_000,
+        machine_ms=_COUNTER_BEGAN_MS + call.started_ns / 1_000_000,
         number=number,
     )

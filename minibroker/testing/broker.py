@@ -118,6 +118,11 @@ class Broker(InProcess, BrokerCalls):
         return self.bootstrap
 
     @property
+    def nodes(self) -> Sequence[Node]:
+        """Return the one node, for its loop."""
+        return [self._node]
+
+    @property
     def _running(self) -> Node:
         self._check_running()
         return self._node

@@ -6,8 +6,9 @@ The rules themselves are `faults.Fault`; the brokers' nodes apply them.
 from __future__ import annotations
 
 import inspect
+from collections import deque
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Protocol
 
 from minibroker.rig.faults import Fault
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     Put = Callable[["Faults", Fault], Fault]
 
 P = ParamSpec("P")
+HISTORY_MAX: Final = 1_000
 
 
 class Disturbed(Protocol):
@@ -70,11 +72,20 @@ def _with_arguments_of(
 class Faults:
     """The rules of a running broker, or of all brokers of a cluster, for the thread of the test."""
 
-    def __init__(self, on_nodes: OnNodes, required: list[Fault] | None = None) -> None:
-        """`required`: shared with the rules of the other brokers, None: there are no others."""
+    def __init__(
+        self,
+        on_nodes: OnNodes,
+        required: list[Fault] | None = None,
+        history: deque[Fault] | None = None,
+    ) -> None:
+        """`required`, `history`: shared with the rules of the other brokers, None: there are no
+        others.
+        """
         self._on_nodes = on_nodes
         self._required: list[Fault] = [] if required is None else required
         """Rules of this test that have to meet a request."""
+        self.history: deque[Fault] = deque(maxlen=HISTORY_MAX) if history is None else history
+        """The last rules that were added, those that are removed too."""
 
     @_with_arguments_of(Fault)
     def add(self, fault: Fault) -> Fault:
@@ -88,7 +99,9 @@ class Faults:
 
     def of(self, broker_id: int) -> Faults:
         """Return the rules of one of the brokers."""
-        return Faults(lambda call, _: self._on_nodes(call, [broker_id]), self._required)
+        return Faults(
+            lambda call, _: self._on_nodes(call, [broker_id]), self._required, self.history
+        )
 
     def put(
         self, fault: Fault, broker_ids: Collection[int] | None = None, *, may_miss: bool = False
@@ -96,6 +109,7 @@ class Faults:
         """Add a rule to these brokers (None: all that it is for)."""
         fault.on_removed = self._remove
         self._on_nodes(lambda node: node.add(fault), broker_ids)
+        self.history.append(fault)
         if not may_miss:
             self._required.append(fault)
         return fault

@@ -396,6 +396,11 @@ class Cluster(InProcess, ConsumerWaits):
 
     # Calls onto the loop.
 
+    @property
+    def nodes(self) -> Sequence[Node]:
+        """Return the nodes of all brokers, for their loop."""
+        return self._nodes.all
+
     def node(self, broker_id: int) -> Node:
         """Return the node of a broker, for its loop. Raises ValueError."""
         self._check_running()

@@ -33,6 +33,8 @@ OPTION: Final = "minibroker_kafka"
 """The name under which pytest keeps the value of `--minibroker-kafka` and of `--kafka`."""
 VERSIONS_OPTION: Final = "minibroker_kafka_versions"
 """Likewise of `--minibroker-kafka-versions` and `--kafka-versions`."""
+REPORT_OPTION: Final = "minibroker_kafka_report"
+"""Likewise of `--minibroker-kafka-report` and `--kafka-report`."""
 VERSION_FIXTURE: Final = "_minibroker_version"
 """The release of the test in hand, which every broker's fixture uses; None: the newest."""
 FIXTURES_INI: Final = "minibroker_fixtures"
@@ -223,6 +225,8 @@ def new_topic(broker: Broker, request: pytest.FixtureRequest) -> str:
 def note(request: pytest.FixtureRequest, broker: Broker | Cluster) -> None:
     """Keep the broker of a fixture for `brokers_of`, as long as the fixture lives."""
     assert request.fixturename is not None
+    if broker.watch is not None:
+        broker.watch.of_fixtures.add(broker)
     request.node.stash.setdefault(_brokers, {})[request.fixturename] = broker
 
 

@@ -10,6 +10,7 @@ import asyncio
 import shutil
 import tempfile
 from abc import ABC, abstractmethod
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
@@ -22,15 +23,25 @@ from minibroker.testing.loop_thread import LoopThread
 from minibroker.testing.values import setting_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+    from collections.abc import (
+        AsyncIterator,
+        Callable,
+        Coroutine,
+        Iterable,
+        Mapping,
+        Sequence,
+    )
     from concurrent.futures import Future
     from contextlib import AbstractAsyncContextManager
 
     from minibroker.broker.app import Broker as AppBroker
     from minibroker.registry.service import RegistryService
     from minibroker.rig.node import Node
+    from minibroker.rig.snapshot import Snapshot
     from minibroker.seeds.load import LoadedSeed
     from minibroker.testing.acls import AclRule
+    from minibroker.testing.broker_faults import Faults
+    from minibroker.testing.failure_watch import FailureWatch
     from minibroker.testing.security import Security
 
 START_TIMEOUT_S: Final = 30.0
@@ -45,6 +56,8 @@ class InProcess(ABC):
 
     NOUN: ClassVar[str]
     """The kind of thing, for messages."""
+    watch: ClassVar[FailureWatch | None] = None
+    """With `--kafka-report`: looks at every broker whose test fails."""
 
     def __init__(
         self,
@@ -81,20 +94,27 @@ class InProcess(ABC):
         self._security: Security | None = None
         """Made at the start, with `security=…`."""
         self._certificates: str | None = None
-        self._thread = LoopThread(self._serving, on_end=self._remove_data)
+        self.faults: Faults
+        self._thread = LoopThread(self._watched, on_end=self._remove_data)
 
     def __enter__(self) -> Self:
         self.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.stop()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if self.watch is not None and kind is not None and self._thread.is_running:
+                self.watch.look(self)
+        finally:
+            self.stop()
 
     async def __aenter__(self) -> Self:
         await asyncio.wrap_future(self._thread.begin())
         return self
 
-    async def __aexit__(self, *_: object) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self.watch is not None and kind is not None and self._thread.is_running:
+            await asyncio.to_thread(self.watch.look, self)
         ended = self._thread.end()
         if ended is not None:
             await asyncio.wrap_future(ended)
@@ -113,6 +133,40 @@ class InProcess(ABC):
         if ended is not None:
             ended.result(START_TIMEOUT_S)
             self._thread.join()
+
+    @asynccontextmanager
+    async def _watched(self) -> AsyncIterator[None]:
+        """Serve inside of the context, and show the brokers to the watch."""
+        watch = self.watch
+        async with self._serving():
+            if watch is not None:
+                watch.begin(self)
+            try:
+                yield
+            finally:
+                if watch is not None:
+                    watch.end(self)
+
+    @property
+    @abstractmethod
+    def nodes(self) -> Sequence[Node]:
+        """Return the nodes of all brokers, for their loop; also of those that are killed."""
+
+    def snapshot(self, since_ms: float = 0.0) -> Snapshot:
+        """Return all that can be seen of the brokers now. Raises RuntimeError.
+
+        `since_ms`: requests that came before are left out, by the machine's clock.
+        """
+        from minibroker.rig.snapshot import FaultSnapshot, snapshot  # noqa: PLC0415  only who asks pays
+
+        rules = dict.fromkeys((*self.faults.history, *self.faults))
+        faults = [FaultSnapshot.of(rule) for rule in rules]
+        view: Snapshot = self._await(snapshot(self.nodes, since_ms=since_ms, faults=faults))
+        return view
+
+    def secrets(self) -> set[str]:
+        """Return passwords that no report may show."""
+        return set((self._users or {}).values())
 
     @abstractmethod
     def _serving(self) -> AbstractAsyncContextManager[None]:

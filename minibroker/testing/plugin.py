@@ -23,6 +23,7 @@
 
     pytest --kafka=HOST:PORT       a real Kafka in the place of `kafka`; see `real_kafka`
     pytest --kafka-versions=0.11,2.8   every test with each of these releases
+    pytest --kafka-report DIR      a page of the brokers of each test that fails, in DIR
 
 Each name has a prefixed twin: `minibroker`, `minibroker_topic`, `minibroker_broker`, …, the marker
 `minibroker`, the option `--minibroker-kafka`. The short fixtures are in `short_names`. `--kafka` is
@@ -45,6 +46,7 @@ from minibroker.testing.fixture_brokers import (
     FIXTURES_INI,
     MARKER,
     OPTION,
+    REPORT_OPTION,
     TWINS,
     VERSION_FIXTURE,
     VERSIONS_OPTION,
@@ -76,6 +78,7 @@ _OPTION_HELP: Final = (
 _SHORT_OPTIONS: Final = {
     "--kafka": (OPTION, "HOST:PORT"),
     "--kafka-versions": (VERSIONS_OPTION, "RELEASE,…"),
+    "--kafka-report": (REPORT_OPTION, "DIR"),
 }
 
 
@@ -95,6 +98,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         dest=VERSIONS_OPTION,
         metavar="RELEASE,…",
         help="run each test once with each of these Kafka releases, which its brokers pass for",
+    )
+    group.addoption(
+        "--minibroker-kafka-report",
+        dest=REPORT_OPTION,
+        metavar="DIR",
+        help="write a page for each test that fails and used a broker: its requests, records,"
+        " groups, faults",
     )
 
 
@@ -134,10 +144,27 @@ def pytest_configure(config: pytest.Config) -> None:
     if has_short_names(config):
         config.addinivalue_line("markers", f"kafka{MARKER}")
         config.pluginmanager.register(short_names, "minibroker-short-names")
+    directory = config.getoption(REPORT_OPTION)
+    if directory is not None:
+        _register_reports(config, directory)
     hook = config.pluginmanager.rewrite_hook
     marked = getattr(hook, "_must_rewrite", None)
     if isinstance(marked, set):
         marked.discard("minibroker")
+
+
+def _register_reports(config: pytest.Config, directory: str) -> None:
+    """Have pages of failed tests written to a directory. Raises UsageError."""
+    try:
+        from minibroker.testing.failure_reports import (  # noqa: PLC0415  only with the option
+            FailureReports,
+        )
+    except ImportError as error:
+        raise pytest.UsageError(
+            f"--kafka-report needs {error.name}: pip install 'minibroker[testing]'"
+        ) from error
+    path = config.invocation_params.dir / directory
+    config.pluginmanager.register(FailureReports(path, config), "minibroker-reports")
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:

@@ -71,7 +71,7 @@ class RealKafka:
             raise pytest.UsageError(f"--kafka={address}: expected HOST:PORT")
         self.bootstrap: Final = address
         self._address: Final = (host.strip("[]"), int(port))
-        self._client: Final = Client(
+        self.client: Final = Client(
             client_settings(
                 {
                     "bootstrap.servers": address,
@@ -80,7 +80,7 @@ class RealKafka:
                 }
             )
         )
-        self._own_topics: list[str] = []
+        self.own_topics: list[str] = []
         """Topics to delete at the end of `with_topics`."""
 
     def __getattr__(self, name: str) -> Any:
@@ -100,8 +100,8 @@ class RealKafka:
                 self.add_topic(topic)
             yield
         finally:
-            while self._own_topics:
-                self._delete(self._own_topics.pop())
+            while self.own_topics:
+                self._delete(self.own_topics.pop())
 
     def add_topic(self, topic: str) -> None:
         """Make a topic in the notation of the command line: `"orders:3"`. Raises KafkaError."""
@@ -129,7 +129,7 @@ class RealKafka:
         )
         request = CreateTopicsRequest(topics=[wish], timeout_ms=int(TIMEOUT_S * 1000))
         self._wait(f"the deletion of topic {name!r}", lambda: self._is_made(request))
-        self._own_topics.append(name)
+        self.own_topics.append(name)
         self._wait(f"topic {name!r} to have leaders", lambda: self._is_served(name, partitions))
 
     def load(self, seed: str | Path) -> LoadedSeed:
@@ -140,7 +140,7 @@ class RealKafka:
         """
         from minibroker.seeds.send import send  # noqa: PLC0415  only who asks pays
 
-        return send(seed, self._client, self.create_topic, timeout_s=TIMEOUT_S)
+        return send(seed, self.client, self.create_topic, timeout_s=TIMEOUT_S)
 
     async def load_async(self, seed: str | Path) -> LoadedSeed:
         """Load a seed like `load`, for a test that runs in a loop."""
@@ -149,8 +149,8 @@ class RealKafka:
     def delete_topic(self, name: str) -> None:
         """Remove a topic with its records. Raises KafkaError, TimeoutError."""
         self._delete(name)
-        if name in self._own_topics:
-            self._own_topics.remove(name)
+        if name in self.own_topics:
+            self.own_topics.remove(name)
 
     @property
     def topics(self) -> dict[str, int]:
@@ -168,7 +168,7 @@ class RealKafka:
         KafkaError, OSError.
         """
 
-        coordinator = CoordinatorClient(self._client, group)
+        coordinator = CoordinatorClient(self.client, group)
 
         def look(deadline: float) -> tuple[list[GroupMember], str | None]:
             details = group_details(coordinator, deadline)
@@ -211,7 +211,7 @@ class RealKafka:
         if fetched:
             pytest.skip(f"fetched=True needs minibroker; this run is on {self.bootstrap}")
 
-        coordinator = CoordinatorClient(self._client, group)
+        coordinator = CoordinatorClient(self.client, group)
 
         def look(deadline: float) -> tuple[dict[tuple[str, int], int], str | None]:
             details = group_details(coordinator, deadline)
@@ -236,8 +236,8 @@ class RealKafka:
         self, places: Iterable[TopicPartition], committed: Mapping[TopicPartition, int]
     ) -> list[str]:
         """Return a text for each partition whose end is not committed. Raises KafkaError."""
-        ends = offsets_at(self._client, places, LATEST_TIMESTAMP, is_committed=True)
-        starts = offsets_at(self._client, places, EARLIEST_TIMESTAMP, is_committed=False)
+        ends = offsets_at(self.client, places, LATEST_TIMESTAMP, is_committed=True)
+        starts = offsets_at(self.client, places, EARLIEST_TIMESTAMP, is_committed=False)
         return [
             f"{place} ends at {end}, committed up to {committed.get(place, 'nowhere')}"
             for place, end in sorted(ends.items())
@@ -291,13 +291,13 @@ class RealKafka:
         metadata = self._metadata([])
         brokers = {broker.node_id: (broker.host, broker.port) for broker in metadata.brokers}
         address = brokers.get(metadata.controller_id, self._address)
-        return self._client.ask(address, request, response, versions)
+        return self.client.ask(address, request, response, versions)
 
     def _metadata(self, topics: list[MetadataRequestTopic] | None) -> MetadataResponse:
         """Return what the named address tells of topics, None for all. Raises OSError,
         ProtocolError.
         """
-        answer: MetadataResponse = self._client.ask(
+        answer: MetadataResponse = self.client.ask(
             self._address, MetadataRequest(topics=topics), MetadataResponse, _METADATA_VERSIONS
         )
         return answer
