@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from minibroker.broker.config.options import TopicToCreate
     from minibroker.broker.evidence import DeletionEvidence
     from minibroker.broker.replication.outboxes import Outboxes
+    from minibroker.broker.server.connections import Connections
     from minibroker.broker.server.interceptor import Interceptor, LoginInterceptor
     from minibroker.broker.storage.files import Files
     from minibroker.clock import Clock
@@ -127,6 +128,11 @@ class Broker:
         self._server: Server
         """Made at the start."""
         self._listeners: BrokerListeners
+
+    @property
+    def connections(self) -> Connections:
+        """Return the open connections, once started."""
+        return self._server.connections
 
     @property
     def ports(self) -> dict[str, int]:

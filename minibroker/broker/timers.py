@@ -79,6 +79,21 @@ class Timers:
         """Return the number of calls to come."""
         return len(self._heap) - self._cancelled_count
 
+    def upcoming(self, limit: int) -> list[Timer]:
+        """Return the calls that are due next, soonest first, at most `limit`. The work grows with
+        that number only, and with that of cancelled calls among them.
+        """
+        timers: list[Timer] = []
+        places = [(self._heap[0], 0)] if self._heap else []
+        while places and len(timers) < limit:
+            timer, place = heappop(places)
+            if timer.callback is not None:
+                timers.append(timer)
+            for child in (2 * place + 1, 2 * place + 2):
+                if child < len(self._heap):
+                    heappush(places, (self._heap[child], child))
+        return timers
+
     def after(self, delay_ms: float, callback: Callable[[], None]) -> Timer:
         """Call `callback` on the loop in `delay_ms` of the clock's time; after `close`, never."""
         # A sum of fractions may be slightly too large; a call in 5 ms is due when 5 ms have passed.

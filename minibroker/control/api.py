@@ -11,15 +11,18 @@ from minibroker.control.access import Access
 from minibroker.control.paths import (
     clock,
     cluster,
+    connections,
     console,
     faults,
     groups,
     health,
     metrics,
     page,
+    quotas,
     records,
     requests,
     topics,
+    transactions,
 )
 from minibroker.control.rest import RestApi
 from minibroker.control.scope import ControlScope
@@ -54,9 +57,12 @@ OPERATIONS: Final = page.with_overview(
         *topics.OPERATIONS,
         *records.OPERATIONS,
         *groups.OPERATIONS,
+        *transactions.OPERATIONS,
+        *connections.OPERATIONS,
         *requests.OPERATIONS,
         *faults.OPERATIONS,
         *clock.OPERATIONS,
+        *quotas.OPERATIONS,
         *cluster.OPERATIONS,
         *console.OPERATIONS,
     )

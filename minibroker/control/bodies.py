@@ -17,7 +17,7 @@ from minibroker.control.shapes import CENTURY_DAYS, FaultRule, FaultView
 from minibroker.rig.faults import Fault
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from minibroker.control.shapes import Advance
 
@@ -143,6 +143,26 @@ def opening_of(value: msgspec.Struct) -> str:
     text = line_of(value)
     assert text.endswith("[]}")
     return text[:-2]
+
+
+def pieces_of(value: Any) -> Iterator[str]:
+    """Yield the JSON of a shape, or of a list of shapes, each item of a list for itself; the shape
+    has no fields that may be left out. `slices` joins them.
+    """
+    if isinstance(value, list):
+        yield "["
+        for number, item in enumerate(value):
+            yield ("," if number else "") + msgspec.json.encode(item).decode()
+        yield "]"
+        return
+    for number, name in enumerate(value.__struct_fields__):
+        yield f'{"," if number else "{"}"{name}":'
+        part = getattr(value, name)
+        if isinstance(part, list):
+            yield from pieces_of(part)
+        else:
+            yield msgspec.json.encode(part).decode()
+    yield "}\n"
 
 
 # Faults, and the clock.

@@ -56,6 +56,14 @@ class FaultRules:
         self._rules = {n: rule for n, rule in self._rules.items() if not rule.fault.is_removed}
         return [_view(number, rule) for number, rule in self._rules.items()]
 
+    def hits(self) -> dict[int, int]:
+        """Return number → hits of the faults in force."""
+        return {
+            number: rule.fault.hits
+            for number, rule in self._rules.items()
+            if not rule.fault.is_removed
+        }
+
     async def add(self, body: Any, target: FaultTarget) -> tuple[int, msgspec.Struct]:
         """Add a fault; return its number and its JSON. Raises HttpError."""
         fault = fault_of(body)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from http import HTTPStatus
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from minibroker.control.families import ProcessMetrics
 from minibroker.control.fault_rules import FaultRules
 from minibroker.control.health import reasons_not_ready
 from minibroker.control.messages import HttpError
+from minibroker.control.samples import Sampler
 from minibroker.control.slices import Slices
 from minibroker.control.streams import Streams
 from minibroker.control.waiting import WaitingRequests
+from minibroker.rig.inner_client import InnerClient
 
 if TYPE_CHECKING:
     from minibroker.broker.app import Broker
@@ -32,9 +35,12 @@ class ControlScope:
         self.access = access
         self.faults = FaultRules()
         self.process = ProcessMetrics()
+        self.samples = Sampler(lambda: self.running, self.faults.hits)
         self.slices = Slices()
         self.streams = Streams()
         self.waiting = WaitingRequests()
+        self._clients: WeakKeyDictionary[Broker, InnerClient] = WeakKeyDictionary()
+        """Broker → the client that asks it, until it is killed."""
 
     @property
     def broker(self) -> Broker:
@@ -47,6 +53,25 @@ class ControlScope:
         if not self.node.is_running:
             reason = reasons_not_ready(self.node)[0]
             raise HttpError(HTTPStatus.SERVICE_UNAVAILABLE, f"{reason}: see /faults")
+
+    def client(self, broker: Broker | None = None) -> InnerClient:
+        """Return a client of a broker, None: of this one. Raises HttpError(503)."""
+        broker = broker or self.broker
+        client = self._clients.get(broker)
+        if client is None:
+            client = self._clients[broker] = InnerClient(broker)
+        return client
+
+    def controller(self) -> InnerClient:
+        """Return a client of the controller where it is in this process, else of this broker."""
+        return self.client(next((b for b in self.brokers if b.cluster.is_controller), None))
+
+    def client_of(self, broker_id: int | None) -> InnerClient:
+        """Return a client of the broker with this id, None: of this one. Raises HttpError."""
+        node = self.find(broker_id)
+        if not node.is_running:
+            raise HttpError(HTTPStatus.CONFLICT, f"broker {node.broker_id} does not run")
+        return self.client(node.app)
 
     def find(self, broker_id: int | None) -> Node:
         """Return the node of a broker, None: the one behind this API. Raises HttpError(404)."""
@@ -64,6 +89,11 @@ class ControlScope:
         """
         others = [node.app for node in self.nodes.active if node is not self.node]
         return [self.broker, *others]
+
+    @property
+    def running(self) -> list[Node]:
+        """Return the nodes of this process that run."""
+        return [node for node in self.nodes.all if node.is_running]
 
     def request_logs(
         self, broker_id: int | None, *, all_brokers: bool

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from typing import Annotated, Any, Final, Literal, get_type_hints
+from typing import Annotated, Any, Final, Literal, get_args, get_origin, get_type_hints
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, defstruct
 
@@ -257,6 +257,36 @@ FaultView: Any = defstruct(
 )
 
 
+class FaultField(AnswerShape):
+    """A field of a fault."""
+
+    name: str
+    description: str
+    choices: Annotated[list[str], Meta(description="The texts that it may be; empty: any.")]
+
+
+def fault_fields() -> list[FaultField]:
+    """Return the fields of a fault, with the names that they may be."""
+    hints = get_type_hints(Fault.__init__, vars(faults) | vars(names))
+    choices = {"error": get_args(names.ErrorName)}
+    sentences = _sentences(Fault)
+    return [
+        FaultField(
+            name=name,
+            description=sentences[name],
+            choices=[*choices.get(name, _texts_of(hints[name]))],
+        )
+        for name, _, _ in _FAULT_FIELDS
+    ]
+
+
+def _texts_of(kind: Any) -> list[str]:
+    """Return the texts of the literals in a type."""
+    if get_origin(kind) is Literal:
+        return list(get_args(kind))
+    return [text for part in get_args(kind) for text in _texts_of(part)]
+
+
 # The clock, and the cluster.
 
 
@@ -264,6 +294,23 @@ class ClockView(AnswerShape):
     """The broker's clock."""
 
     now_ms: Annotated[int, Meta(description="Milliseconds since the epoch.")]
+    ahead_ms: Annotated[int, Meta(description="Milliseconds ahead of the machine's clock.")]
+
+
+class TimersQuery(QueryShape):
+    """A choice of calls of the clock."""
+
+    limit: Annotated[int, Meta(ge=1, le=200, description="The most that are shown.")] = 20
+
+
+class TimerView(AnswerShape):
+    """A call that a broker's clock makes: what happens when the clock is moved so far."""
+
+    broker_id: BrokerId
+    in_ms: Annotated[int, Meta(description="Milliseconds until it.")]
+    at_ms: Annotated[int, Meta(description="Its time, in milliseconds since the epoch.")]
+    text: str
+    count: Annotated[int, Meta(description="So many of the same kind within a second.")]
 
 
 class Advance(QueryShape):

@@ -22,6 +22,8 @@ from minibroker.control.shapes import (
     PlaceView,
     TopicView,
 )
+from minibroker.control.topic_shapes import PartitionDetail, TopicDetail
+from minibroker.kafka.ids import topic_id_to_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from minibroker.rig.group_views import GroupMember
     from minibroker.rig.request_log import RequestLog
 
+_NO_DETAIL: Final = {"last_stable_offset": -1, "log_end_offset": -1, "segments": 0}
 UNKNOWN_LAG: Final = -(1 << 80)
 """Less than any sum of lags makes up for."""
 _NO_PARTITION: Final = {"log_start_offset": -1, "high_watermark": -1, "size_bytes": 0}
@@ -50,9 +53,39 @@ def topics_of(brokers: Sequence[Broker]) -> Iterator[str]:
 
 
 def topic_of(brokers: Sequence[Broker], topic: TopicImage) -> Iterator[str]:
-    """Yield a topic as `topics_of` does."""
-    yield from _topic(brokers, topic)
-    yield "\n"
+    """Yield a topic in full."""
+    topic_id = topic_id_to_text(topic.topic_id)
+    yield opening_of(
+        TopicDetail(name=topic.name, topic_id=topic_id, internal=topic.is_internal, partitions=[])
+    )
+    yield from _items([_detail(brokers, topic, index)] for index in range(len(topic.partitions)))
+    yield "]}\n"
+
+
+def _detail(brokers: Sequence[Broker], topic: TopicImage, index: int) -> str:
+    partition = led_partition(brokers, topic.name, index)
+    offsets: dict[str, int] = _NO_PARTITION | _NO_DETAIL
+    if partition is not None:
+        offsets = {
+            "log_start_offset": partition.log_start_offset,
+            "last_stable_offset": partition.last_stable_offset,
+            "high_watermark": partition.high_watermark,
+            "log_end_offset": partition.log_end_offset,
+            "size_bytes": partition.log.size_bytes,
+            "segments": len(partition.log.segments),
+        }
+    state = topic.partitions[index]
+    return line_of(
+        PartitionDetail(
+            partition=index,
+            leader=state.leader,
+            leader_epoch=state.leader_epoch,
+            replicas=list(state.replicas),
+            in_sync=list(state.isr),
+            offline=list(state.offline),
+            **offsets,
+        )
+    )
 
 
 def _topic(brokers: Sequence[Broker], topic: TopicImage) -> Iterator[str]:

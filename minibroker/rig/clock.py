@@ -27,6 +27,11 @@ class MovableClock:
         self._ahead_ms = 0
         self._listeners: list[Callable[[float], None]] = []
 
+    @property
+    def ahead_ms(self) -> int:
+        """Return how far the clock was moved from the machine's."""
+        return self._ahead_ms
+
     def now_ms(self) -> int:
         return self._machine.now_ms() + self._ahead_ms
 

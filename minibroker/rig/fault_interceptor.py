@@ -26,6 +26,7 @@ from minibroker.kafka.errors import KafkaError, ProtocolError
 from minibroker.kafka.protocol.answer_error import first_error
 from minibroker.kafka.protocol.api_keys import FETCH, METADATA
 from minibroker.kafka.protocol.primitives import Reader, Writer
+from minibroker.rig.connection_uses import ConnectionUses
 from minibroker.rig.faults import Facts, Fault, FaultSet
 from minibroker.rig.fetching import Fetching
 from minibroker.rig.message_places import (
@@ -111,6 +112,7 @@ class FaultInterceptor:
         "_services",
         "_stale",
         "_waiting_by_fault",
+        "connection_uses",
         "faults",
         "fetching",
         "request_log",
@@ -132,6 +134,7 @@ class FaultInterceptor:
         self.faults = FaultSet() if faults is None else faults
         self.request_log = RequestLog() if request_log is None else request_log
         self.fetching = Fetching() if fetching is None else fetching
+        self.connection_uses = ConnectionUses()
         self._request_texts: RequestTexts | None = None
         """Made when the log is watched first."""
         self._waiting_by_fault: dict[Fault, set[asyncio.Future[None]]] = {}
@@ -199,11 +202,13 @@ class FaultInterceptor:
         if self.request_log.is_watched:
             subject = self._texts().exchange(call, says)
         self.request_log.note_call(call, first_error(says), subject)
+        self.connection_uses.note(call)
         self.fetching.note_answer(call, answer)
 
     def on_close(self, context: RequestContext) -> None:
-        """Forget what the client of a closed connection read."""
+        """Forget a closed connection, and what its client read."""
         self.fetching.note_closed(context)
+        self.connection_uses.forget(context)
 
     def _texts(self) -> RequestTexts:
         if self._request_texts is None:

@@ -8,6 +8,7 @@ which it leaves what has to be done. Each kind adds to `Step` what only it needs
 from __future__ import annotations
 
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class Deadlines:
                 deadline.callback = callback
                 return
             deadline.timer.cancel()
-        timer = self._timers.after(delay_ms, lambda: self._fire(key))
+        timer = self._timers.after(delay_ms, partial(self.fire, key))
         self._by_key[key] = _Deadline(at_s, callback, timer)
 
     def cancel(self, key: Hashable) -> None:
@@ -77,12 +78,19 @@ class Deadlines:
             deadline.timer.cancel()
         self._by_key.clear()
 
-    def _fire(self, key: Hashable) -> None:
+    def due_s(self, key: Hashable) -> float:
+        """Return when the call of a key is due, on the clock's `monotonic_s`; its timer may be
+        earlier.
+        """
+        return self._by_key[key].at_s
+
+    def fire(self, key: Hashable) -> None:
+        """Make the call of a key, or wait for the rest of its time; its timer calls this."""
         deadline = self._by_key[key]
         left_s = deadline.at_s - self._clock.monotonic_s()
         if left_s > EARLY_S:
             deadline.fires_at_s = deadline.at_s
-            deadline.timer = self._timers.after(left_s * 1000, lambda: self._fire(key))
+            deadline.timer = self._timers.after(left_s * 1000, partial(self.fire, key))
             return
         del self._by_key[key]
         deadline.callback()

@@ -184,6 +184,16 @@ class ClientTransport(asyncio.BufferedProtocol):
         else:
             self._write_turn()
 
+    @property
+    def context(self) -> RequestContext:
+        """Return the client's identity, and the request in hand."""
+        return self._context
+
+    @property
+    def connected_s(self) -> float:
+        """Return when the client connected, on the loop's clock."""
+        return self._connected_s
+
     # The client's identity.
 
     def _new_gate(self, mechanisms: Mechanisms) -> SaslGate:

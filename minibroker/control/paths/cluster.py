@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from minibroker.control import shapes, views
 from minibroker.control.bodies import answer
 from minibroker.control.messages import HttpError
-from minibroker.control.operations import NOT_RUNNING, ControlOperation
+from minibroker.control.operations import NOT_RUNNING, ControlOperation, list_of
+from minibroker.control.topic_shapes import BrokerQuery, SettingChange, SettingView
 from minibroker.kafka.errors import MinibrokerError
 
 if TYPE_CHECKING:
@@ -47,6 +48,25 @@ async def _change_cluster(change: Coroutine[Any, Any, None]) -> None:
         raise HttpError(HTTPStatus.CONFLICT, str(error)) from None
 
 
+async def broker_settings(scope: ControlScope, call: ControlCall) -> Response:
+    """Return the settings of a broker."""
+    from minibroker.control import settings  # noqa: PLC0415  messages that few starts need
+
+    node = scope.find(call.query.broker_id)
+    client = scope.client_of(node.broker_id)
+    return answer(await settings.settings_of(client, settings.BROKER, str(node.broker_id)))
+
+
+async def change_broker_settings(scope: ControlScope, call: ControlCall) -> Response:
+    """Change dynamic settings of a broker."""
+    from minibroker.control import settings  # noqa: PLC0415  as above
+
+    node = scope.find(call.query.broker_id)
+    client = scope.client_of(node.broker_id)
+    name = str(node.broker_id)
+    return answer(await settings.change_settings(client, settings.BROKER, name, call.body))
+
+
 OPERATIONS: Final = (
     ControlOperation(
         "cluster",
@@ -76,5 +96,26 @@ OPERATIONS: Final = (
         shapes.ClusterView,
         body=shapes.LeaderChoice,
         failures=(HTTPStatus.CONFLICT, *NOT_RUNNING),
+    ),
+    ControlOperation(
+        "broker_settings",
+        "GET",
+        "/configs",
+        "The settings of a broker, with the place that each value comes from",
+        broker_settings,
+        list_of(SettingView),
+        query=BrokerQuery,
+        failures=(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, *NOT_RUNNING),
+    ),
+    ControlOperation(
+        "change_broker_settings",
+        "POST",
+        "/configs",
+        "Change settings of a broker that may change while it runs",
+        change_broker_settings,
+        list_of(SettingView),
+        query=BrokerQuery,
+        body=SettingChange,
+        failures=(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, *NOT_RUNNING),
     ),
 )

@@ -41,6 +41,11 @@ async def add_fault(scope: FaultScope, call: ControlCall) -> Response:
     return response._replace(headers=(("Location", f"/faults/{number}"),))
 
 
+async def list_fault_fields(_: FaultScope, _call: ControlCall) -> Response:
+    """Return the fields of a fault."""
+    return answer(shapes.fault_fields())
+
+
 async def show_fault(scope: FaultScope, call: ControlCall) -> Response:
     """Return a fault."""
     return answer(scope.faults.show(call.part))
@@ -85,6 +90,14 @@ OPERATIONS: Final = (
         "Remove all faults",
         clear_faults,
         list_of(shapes.FaultView),
+    ),
+    ControlOperation(
+        "fault_fields",
+        "GET",
+        "/faults/fields",
+        "The fields of a fault, and the names that each may be",
+        list_fault_fields,
+        list_of(shapes.FaultField),
     ),
     ControlOperation(
         "show_fault",

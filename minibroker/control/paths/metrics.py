@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Final
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from minibroker.control.families import families
-from minibroker.control.messages import Response
+from minibroker.control.messages import EVENT_STREAM, Response
 from minibroker.control.operations import ControlOperation
 
 if TYPE_CHECKING:
+    from minibroker.control.messages import EventStream
     from minibroker.control.operations import ControlCall
     from minibroker.control.scope import ControlScope
 
@@ -24,6 +25,11 @@ async def metrics(scope: ControlScope, _: ControlCall) -> Response:
     return Response(HTTPStatus.OK, await scope.slices.join(pieces), CONTENT_TYPE_LATEST)
 
 
+async def live_samples(scope: ControlScope, _: ControlCall) -> EventStream:
+    """Stream the figures of each second."""
+    return scope.streams.open("samples", scope.samples.pieces())
+
+
 OPERATIONS: Final = (
     ControlOperation(
         "metrics",
@@ -33,5 +39,15 @@ OPERATIONS: Final = (
         metrics,
         None,
         media_type="text/plain",
+    ),
+    ControlOperation(
+        "live_samples",
+        "GET",
+        "/live/samples",
+        "Figures of each second for plots, the lag of groups, the hits of faults, as a stream",
+        live_samples,
+        None,
+        media_type=EVENT_STREAM,
+        failures=(HTTPStatus.TOO_MANY_REQUESTS,),
     ),
 )
