@@ -14,7 +14,7 @@ RUN apt-get update \
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE ./
 COPY minibroker ./minibroker
-RUN pip wheel --no-cache-dir --wheel-dir /wheels '.[uvloop,regex,control,security,kerberos]'
+RUN pip wheel --no-cache-dir --wheel-dir /wheels '.[uvloop,regex,control,registry,security,kerberos]'
 COPY minibroker/container/image ./image
 RUN sh image/install.sh /layer /wheels
 

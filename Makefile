@@ -224,7 +224,7 @@ build/kafka-python-%/.done: $(VENV)/.test
 
 $(IMAGE_WHEELS)/.done: $(VENV)/.test
 	rm -rf $(@D)
-	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --wheel-dir $(@D) '.[uvloop,regex,control,security]' 'hatchling>=1.25'
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --wheel-dir $(@D) '.[uvloop,regex,control,registry,security]' 'hatchling>=1.25'
 	rm -f $(@D)/minibroker-*
 	touch $@
 

@@ -61,9 +61,14 @@ _FLAGS: Final = {
     "MINIBROKER_CONTROL": "--control",
     "MINIBROKER_CONTROL_TLS": "--control-tls",
     "MINIBROKER_SECURITY": "--security",
+    "MINIBROKER_REGISTRY": "--registry",
+    "MINIBROKER_REGISTRY_TLS": "--registry-tls",
 }
-_USERS: Final = "MINIBROKER_USERS"
-"""Words NAME:PASSWORD or @FILE, each for a `--user`."""
+_USERS: Final = {
+    "MINIBROKER_USERS": "--user",
+    "MINIBROKER_REGISTRY_USERS": "--registry-user",
+}
+"""Variables of words NAME:PASSWORD or @FILE → the flag of each word."""
 
 _ZOOKEEPER_FILES: Final = ("zookeeper.properties", f"{TEMPORARY}/zookeeper.properties")
 """File that Testcontainers' start scripts write for a ZooKeeper in the container."""
@@ -182,7 +187,9 @@ def listener_to_ask(config: BrokerConfig) -> str:
 
 def _flags(environment: Mapping[str, str]) -> list[str]:
     flags = [(flag, environment[name]) for name, flag in _FLAGS.items() if environment.get(name)]
-    flags += [("--user", word) for word in environment.get(_USERS, "").split()]
+    flags += [
+        (flag, word) for name, flag in _USERS.items() for word in environment.get(name, "").split()
+    ]
     return [f"{flag}={value}" for flag, value in flags]
 
 

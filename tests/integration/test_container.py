@@ -345,7 +345,7 @@ def services_of(compose: dict[str, Any], profile: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "profile", ["", "console", "spark", "zookeeper", "secured", "cluster", "compat"]
+    "profile", ["", "console", "registry", "spark", "zookeeper", "secured", "cluster", "compat"]
 )
 def test_a_profile_of_the_compose_file_is_whole(compose: dict[str, Any], profile: str) -> None:
     """Compose checks these only when it starts them."""

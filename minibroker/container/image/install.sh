@@ -8,7 +8,7 @@ set -eu
 root=$1 wheels=$2 python=${3:-python3}
 source=$(dirname "$0")/rootfs
 lib=$root/opt/minibroker/lib
-extras=uvloop,regex,control,security
+extras=uvloop,regex,control,registry,security
 for wheel in "$wheels"/gssapi-*.whl; do
   if [ -e "$wheel" ]; then extras=$extras,kerberos; fi
 done

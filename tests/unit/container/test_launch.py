@@ -13,6 +13,7 @@ import pytest
 
 from minibroker.broker.config.control import ControlOptions
 from minibroker.broker.config.options import TopicToCreate
+from minibroker.broker.config.registry import RegistryOptions
 from minibroker.container import launch
 from minibroker.container.launch import arrange, listener_to_ask, ready_lines
 from minibroker.container.secrets import put_secrets
@@ -118,7 +119,7 @@ def test_the_file_that_apache_kafka_mounts_is_read_and_variables_are_stronger(
     assert (config.num_partitions, config.log_dirs, config.broker_id) == (5, ("/d",), 8)
 
 
-def test_topics_log_level_and_control() -> None:
+def test_topics_log_level_control_and_registry() -> None:
     arguments, settings = arrange(
         translate(
             {
@@ -128,6 +129,9 @@ def test_topics_log_level_and_control() -> None:
                 "MINIBROKER_CONTROL_TOKEN": "secret",
                 "MINIBROKER_CONTROL_READ_TOKEN": "reads",
                 "MINIBROKER_CONTROL_TLS": "/etc/kafka/secrets/control.pem",
+                "MINIBROKER_REGISTRY": "0.0.0.0:8081",
+                "MINIBROKER_REGISTRY_USERS": "alice:secret bob:other",
+                "MINIBROKER_REGISTRY_TLS": "SSL",
             }
         )
     )
@@ -137,6 +141,8 @@ def test_topics_log_level_and_control() -> None:
     assert options.control == ControlOptions(
         "0.0.0.0", 9644, "secret", "reads", "/etc/kafka/secrets/control.pem"
     )
+    users = {"alice": "secret", "bob": "other"}
+    assert options.registry == RegistryOptions("0.0.0.0", 8081, users, "SSL")
     with pytest.raises(ConfigError, match="KAFKA_CREATE_TOPICS"):
         arrange(translate({"KAFKA_CREATE_TOPICS": "orders:none"}))
 

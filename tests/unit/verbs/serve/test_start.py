@@ -93,6 +93,13 @@ def test_a_start_without_a_log_imports_nothing_that_works_on_logs(
     assert name not in imported
 
 
+@pytest.mark.parametrize("room", ["minibroker.control", "minibroker.registry", "minibroker.rig"])
+def test_a_start_without_the_option_imports_nothing_of_its_room(
+    imported: set[str], room: str
+) -> None:
+    assert not [name for name in imported if name.startswith(room)]
+
+
 def new_modules_of(code: str) -> list[list[str]]:
     """Return the modules of ours that each line of the code imports, behind those of a start."""
     script = (
