@@ -28,6 +28,7 @@ NODE_MODULES := build/node/.done
 SARAMA_MEMBER := build/sarama-member
 SECURED_CLIENT := build/secured-client
 NUMBERED_CLIENT := build/numbered-client
+REGISTRY_CLIENT := build/registry-client
 # The frameworks of the examples in Python, in an environment of their own: some want older clients than the tests.
 EXAMPLES := build/examples-venv
 # The examples that Maven tests, with what it needs for that in its own store; then it works without the network.
@@ -41,12 +42,12 @@ CLIENTS := build/example-clients
 COMPOSE_READER := build/compose-go/cmd
 # Reads .github/workflows.
 ACTIONLINT := build/actionlint
-OTHER_CLIENTS := $(if $(shell command -v npm),kafkajs $(CLIENTS)/typescript/.done) $(if $(shell command -v go),$(CLIENTS)/go/.done sarama secured-client numbered-client compose-reader actionlint)
+OTHER_CLIENTS := $(if $(shell command -v npm),kafkajs $(CLIENTS)/typescript/.done) $(if $(shell command -v go),$(CLIENTS)/go/.done sarama secured-client numbered-client registry-client compose-reader actionlint)
 
 # Python keeps what it compiled, whatever the environment says: the tests start hundreds of brokers.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run quick matrix coverage examples nightly dist wheels docs test fuzz crash simulation fire pipeline-fire standalone situations move outgrow secure-move client-suites lint format bench bench-diff waits release-dialogues smoke java registry kerberos kafkajs sarama secured-client numbered-client compose-reader actionlint generate clean
+.PHONY: help run quick matrix coverage examples nightly dist wheels docs test fuzz crash simulation fire pipeline-fire standalone situations move outgrow secure-move client-suites lint format bench bench-diff waits release-dialogues smoke java registry kerberos kafkajs sarama secured-client numbered-client registry-client compose-reader actionlint generate clean
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -358,6 +359,11 @@ numbered-client: $(NUMBERED_CLIENT) ## build franz-go as an idempotent producer,
 
 $(NUMBERED_CLIENT): tests/support/go/numbered/main.go tests/support/go/go.mod tests/support/go/go.sum
 	cd tests/support/go && go build -o $(abspath $@) ./numbered
+
+registry-client: $(REGISTRY_CLIENT) ## build franz-go as a client of schema registries, for the tests
+
+$(REGISTRY_CLIENT): tests/support/go/registry/main.go tests/support/go/go.mod tests/support/go/go.sum
+	cd tests/support/go && go build -o $(abspath $@) ./registry
 
 compose-reader: $(COMPOSE_READER) ## fetch what reads docker-compose.yml in the tests
 

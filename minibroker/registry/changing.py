@@ -19,8 +19,6 @@ from minibroker.registry.entries import (
     VersionEntry,
 )
 from minibroker.registry.errors import (
-    has_no_level,
-    has_no_mode,
     invalid_schema,
     is_not_permitted,
     is_not_soft_deleted,
@@ -188,7 +186,7 @@ def delete_config(state: RegistryState, subject: str | None) -> Revision:
     if subject in state.configs:
         return Revision([SettingsEntry(subject, None)], dict(state.configs[subject]))
     if subject is not None:
-        raise has_no_level(subject)
+        raise no_subject(subject)
     return Revision((), state.config(None))
 
 
@@ -215,5 +213,5 @@ def delete_mode(state: RegistryState, subject: str | None) -> Revision:
     if mode is not None:
         return Revision([ModeEntry(subject, None)], mode)
     if subject is not None:
-        raise has_no_mode(subject)
+        raise no_subject(subject)
     return Revision((), READWRITE)

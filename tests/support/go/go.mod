@@ -7,6 +7,7 @@ require (
 	github.com/jcmturner/gokrb5/v8 v8.4.4
 	github.com/twmb/franz-go v1.22.3
 	github.com/twmb/franz-go/pkg/sasl/kerberos v1.1.0
+	github.com/twmb/franz-go/pkg/sr v1.8.0
 	github.com/xdg-go/scram v1.4.0
 )
 

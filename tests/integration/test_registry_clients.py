@@ -1,0 +1,216 @@
+"""Serializers of real clients round trip through the schema registry and the broker."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.schema_registry import Schema, SchemaReference, SchemaRegistryClient
+from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
+from confluent_kafka.schema_registry.error import SchemaRegistryError
+from confluent_kafka.serialization import MessageField, SerializationContext
+
+from minibroker.testing import Broker
+from tests.support.made import BUILD, required
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SECONDS = 60
+ROOT = Path(__file__).resolve().parents[2]
+NODE_CLIENT = ROOT / "tests/support/node/registry_client.js"
+NODE_MODULES = BUILD / "node"
+GO_CLIENT = BUILD / "registry-client"
+
+ORDER = {
+    "type": "record",
+    "name": "Order",
+    "namespace": "shop",
+    "fields": [
+        {"name": "id", "type": "long"},
+        {"name": "note", "type": ["null", "string"], "default": None},
+    ],
+}
+ORDER_JSON = {
+    "$schema": "http://json-schema.org/draft-07/schema#",
+    "title": "Order",
+    "type": "object",
+    "properties": {"id": {"type": "integer"}, "note": {"type": "string"}},
+    "required": ["id"],
+}
+ORDER_PROTO = 'syntax = "proto3";\npackage shop;\n\nmessage Order {\n  int64 id = 1;\n}\n'
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Broker]:
+    with Broker(registry=True) as broker:
+        yield broker
+
+
+@pytest.fixture
+def client(broker: Broker) -> Iterator[SchemaRegistryClient]:
+    broker.reset()
+    with SchemaRegistryClient({"url": broker.registry_url}) as client:
+        yield client
+
+
+def through_a_topic(broker: Broker, topic: str, value: bytes) -> bytes:
+    """Return a value that was written to a topic and read from it."""
+    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    producer.produce(topic, value)
+    assert producer.flush(SECONDS) == 0
+    settings = {"group.id": topic, "auto.offset.reset": "earliest"}
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap, **settings})
+    try:
+        consumer.subscribe([topic])
+        message = consumer.poll(SECONDS)
+        assert message is not None
+        assert message.error() is None, message.error()
+        read = message.value()
+        assert read is not None
+        return bytes(read)
+    finally:
+        consumer.close()
+
+
+def round_trip(
+    broker: Broker, topic: str, serializer: Any, deserializer: Any, value: dict[str, Any]
+) -> Any:
+    context = SerializationContext(topic, MessageField.VALUE)
+    return deserializer(through_a_topic(broker, topic, serializer(value, context)), context)
+
+
+def test_avro_serializer_of_confluent_round_trips(
+    broker: Broker, client: SchemaRegistryClient
+) -> None:
+    serializer = AvroSerializer(client, json.dumps(ORDER))
+    order = {"id": 7, "note": "soon"}
+    with SchemaRegistryClient({"url": broker.registry_url}) as reader:
+        assert round_trip(broker, "avro", serializer, AvroDeserializer(reader), order) == order
+    assert client.get_subjects() == ["avro-value"]
+
+
+def test_avro_serializer_of_confluent_uses_references(
+    broker: Broker, client: SchemaRegistryClient
+) -> None:
+    client.register_schema("order", Schema(json.dumps(ORDER), "AVRO"))
+    bill = {"type": "record", "name": "Bill", "fields": [{"name": "order", "type": "shop.Order"}]}
+    schema = Schema(json.dumps(bill), "AVRO", [SchemaReference("shop.Order", "order", 1)])
+    serializer = AvroSerializer(client, schema)
+    value = {"order": {"id": 1, "note": None}}
+    with SchemaRegistryClient({"url": broker.registry_url}) as reader:
+        assert round_trip(broker, "bills", serializer, AvroDeserializer(reader), value) == value
+
+
+def test_client_of_confluent_uses_the_latest_version(
+    broker: Broker, client: SchemaRegistryClient
+) -> None:
+    client.register_schema("orders-value", Schema(json.dumps(ORDER), "AVRO"))
+    serializer = AvroSerializer(
+        client, None, conf={"auto.register.schemas": False, "use.latest.version": True}
+    )
+    order = {"id": 7, "note": None}
+    assert round_trip(broker, "orders", serializer, AvroDeserializer(client), order) == order
+
+
+def test_client_of_confluent_walks_the_whole_api(client: SchemaRegistryClient) -> None:
+    first, second = Schema('"int"', "AVRO"), Schema('"string"', "AVRO")
+    schema_id = client.register_schema("a", first)
+    assert client.get_schema(schema_id).schema_str == '"int"'
+    assert client.lookup_schema("a", first).version == 1
+    assert client.test_compatibility("a", second) is False
+    with pytest.raises(SchemaRegistryError) as refusal:
+        client.register_schema("a", second)
+    assert refusal.value.http_status_code == 409
+    client.set_compatibility("a", "NONE")
+    assert client.get_compatibility("a") == "NONE"
+    assert client.register_schema("a", second) == schema_id + 1
+    assert client.get_versions("a") == [1, 2]
+    assert client.get_latest_version("a").version == 2
+    assert client.get_subjects_by_schema_id(schema_id) == ["a"]
+    assert [each.version for each in client.get_schema_versions(schema_id)] == [1]
+    assert client.get_referenced_by("a", 1) == []
+    assert client.update_mode("a", "READONLY") == "READONLY"
+    assert client.get_mode("a") == "READONLY"
+    client.delete_mode("a")
+    assert client.get_global_mode() == "READWRITE"
+    assert client.get_contexts() == ["."]
+    assert client.delete_version("a", 2) == 2
+    assert client.delete_subject("a") == [1]
+    assert client.delete_subject("a", permanent=True) == [1, 2]
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="not run: Node is not installed")
+def test_registry_of_kafkajs_round_trips_every_format(
+    broker: Broker, client: SchemaRegistryClient
+) -> None:
+    required(NODE_MODULES / ".done")
+    schemas = {"AVRO": json.dumps(ORDER), "JSON": json.dumps(ORDER_JSON), "PROTOBUF": ORDER_PROTO}
+    types = client.get_schema_types()
+    cases = [
+        {
+            "type": kind,
+            "schema": schema,
+            "subject": f"js-{kind}",
+            "topic": f"js-{kind}",
+            "value": {"id": 7},
+        }
+        for kind, schema in schemas.items()
+        if kind in types
+    ]
+    done = subprocess.run(
+        ["node", str(NODE_CLIENT), broker.registry_url, broker.bootstrap],
+        input=json.dumps(cases),
+        env={**os.environ, "NODE_PATH": str(NODE_MODULES / "node_modules")},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=True,
+    )
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [answer.get("error") for answer in answers] == [None] * len(cases), done.stdout
+    for case, answer in zip(cases, answers, strict=True):
+        assert answer["id"] == answer["latest"], case
+        assert str(answer["value"]["id"]) == "7", case
+
+
+@pytest.mark.skipif(
+    not GO_CLIENT.exists() and shutil.which("go") is None, reason="not run: Go is not installed"
+)
+def test_registry_client_of_franz_go_walks_the_whole_api(
+    broker: Broker, client: SchemaRegistryClient
+) -> None:
+    del client  # it empties the registry
+    done = subprocess.run(
+        [str(required(GO_CLIENT)), broker.registry_url, broker.bootstrap, "go"],
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    schema = '{"type":"record","name":"Order","fields":[{"name":"id","type":"long"}]}'
+    assert [json.loads(line) for line in done.stdout.splitlines()] == [
+        {"created": {"id": 1, "version": 1}},
+        {"read": {"schema": schema, "value": 7}},
+        {"compatible": False},
+        {"refused": 409},
+        {"level": "NONE"},
+        {"level": "NONE"},
+        {"found": 2},
+        {"versions": [1, 2]},
+        {"usages": 1},
+        {"subjects": ["go-value"]},
+        {"mode": "READWRITE"},
+        {"types": True},
+        {"reset": "go-value"},
+        {"deleted": [1, 2]},
+        {"deleted": [1, 2]},
+        {"refused": 40403},
+    ]
