@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from minibroker.proxy.gates import Gate
     from minibroker.rig.faults import Fault, FaultSet
     from minibroker.trace.exchange import Exchange
+    from minibroker.trace.subject import TopicNames
 
 SERVED_BROKER_FAULTS: Final = ("paused", "killed")
 REFUSED_LOGIN_FAULTS: Final = ("tls_cut", "tls_slow")
@@ -81,6 +82,16 @@ class KafkaProxy:
     def faults(self) -> FaultSet:
         """Return every rule."""
         return self._desk.faults
+
+    @property
+    def broker_id(self) -> None:
+        """Return None: a proxy is none of the brokers."""
+        return
+
+    @property
+    def names(self) -> TopicNames:
+        """Return topic id → name, as far as answers told it."""
+        return self._desk.names
 
     @property
     def address(self) -> Address:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from minibroker.testing.acls import AclRule
     from minibroker.testing.broker import Broker
     from minibroker.testing.cluster import Cluster
+    from minibroker.testing.proxy import Proxy
 
     Scope = Literal["session", "package", "module", "class", "function"]
 
@@ -49,6 +50,8 @@ TWINS: Final = {
 """Short name of a fixture → its prefixed twin."""
 _TOPIC_NAME_MAX: Final = 200
 _numbers = itertools.count(1)
+_proxy: Final[pytest.StashKey[Proxy]] = pytest.StashKey()
+"""The proxy before the Kafka of `--kafka`, for the whole run."""
 _brokers: Final = pytest.StashKey[dict[str, "Broker | Cluster"]]()
 """Fixture → its broker or cluster, on the node with the same lifetime."""
 
@@ -192,17 +195,25 @@ def lasting(
             " --kafka"
         )
     with real.with_topics(every_topic):
+        note(request, real)
         yield real
 
 
 def real_kafka(config: pytest.Config) -> Any:
-    """Return the Kafka that `--kafka` names, None without the option. Raises UsageError."""
+    """Return the Kafka that `--kafka` names, behind a proxy; None without the option.
+
+    Raises UsageError.
+    """
     address = config.getoption(OPTION)
     if address is None:
         return None
-    from minibroker.testing.real_kafka import RealKafka  # noqa: PLC0415  as above
+    from minibroker.testing.real_kafka import RealKafka, proxy_before  # noqa: PLC0415  as above
 
-    return RealKafka(address)
+    if _proxy not in config.stash:
+        config.stash[_proxy] = proxy = proxy_before(address)
+        proxy.start()
+        config.add_cleanup(proxy.stop)
+    return RealKafka(address, config.stash[_proxy])
 
 
 def skip_on_real_kafka(request: pytest.FixtureRequest) -> None:

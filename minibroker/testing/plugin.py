@@ -219,6 +219,7 @@ def _minibroker(
     real = real_kafka(request.config)
     if real is not None:
         with real.with_topics((*request.config.getini("minibroker_topics"), *topics)):
+            note(request, real)
             yield real
         return
     broker: Broker = request.getfixturevalue("_minibroker_of_the_run")

@@ -62,7 +62,7 @@ class Proxy(RequestCalls):
         self._thread = LoopThread(self._serving)
         self.events: list[str] = []
         """Sentences about what was unusual: unreadable bytes, a broker that cannot be reached."""
-        self.faults = Faults(self._on_proxy)
+        self.faults = Faults(self.on_proxy)
         """Faults to inject: `proxy.faults.add("Produce", error="NOT_LEADER_OR_FOLLOWER")`."""
 
     def __enter__(self) -> Self:
@@ -142,7 +142,7 @@ class Proxy(RequestCalls):
         """Return the last requests as a table. For the report of a test that failed."""
         return "\n".join(request_lines(self.requests[-requests:]))
 
-    def _on_proxy(
+    def on_proxy(
         self,
         call: Callable[[KafkaProxy], Coroutine[Any, Any, Any]],
         broker_ids: Collection[int] | None,

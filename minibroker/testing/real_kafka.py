@@ -1,9 +1,11 @@
 """`pytest --kafka=HOST:PORT`: a Kafka that runs already, in the place of the fixture `kafka`.
 
-A test that uses only `kafka.bootstrap`, `kafka_topic` and its own clients runs on both. A test that
-reads the broker's data, moves its clock or adds faults needs minibroker: it is skipped, and the
-reason names the call. Topics that the fixtures make are deleted at the end of the test. The waits
-for groups ask at intervals, and see less: no position of a member.
+A test that uses only `kafka.bootstrap`, `kafka_topic`, faults and its own clients runs on both: its
+clients reach Kafka through a proxy, which applies the faults and logs the requests. A test that
+reads the broker's data or moves its clock needs minibroker: it is skipped, and the reason names the
+call. So is one with a fault that happens inside of a broker. Topics that the fixtures make are
+deleted at the end of the test. The waits for groups ask at intervals, and see less: no position of
+a member.
 
 It asks with `client/`, in versions that every Kafka since 0.11 has.
 """
@@ -25,7 +27,7 @@ from minibroker.client.group_details import DEAD, group_details
 from minibroker.client.groups import committed_offsets
 from minibroker.client.settings import client_settings
 from minibroker.kafka.error_codes import ErrorCode
-from minibroker.kafka.errors import KafkaError
+from minibroker.kafka.errors import ConfigError, KafkaError
 from minibroker.kafka.ids import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, TopicPartition
 from minibroker.kafka.protocol.messages.create_topics import (
     CreatableTopic,
@@ -44,14 +46,18 @@ from minibroker.kafka.protocol.messages.metadata import (
 )
 from minibroker.rig.group_views import GroupMember
 from minibroker.testing.broker import Broker
+from minibroker.testing.broker_faults import Faults
 from minibroker.testing.in_process import WAIT_TIMEOUT_S
 from minibroker.testing.values import setting_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
+    from minibroker.rig.names import ApiName
+    from minibroker.rig.request_log import SeenRequest
     from minibroker.seeds.load import LoadedSeed
+    from minibroker.testing.proxy import Proxy
 
 TIMEOUT_S: Final = 30.0
 _LOOK_AGAIN_S: Final = 0.05
@@ -61,15 +67,26 @@ _CREATE_VERSIONS: Final = (2, 2)
 _DELETE_VERSIONS: Final = (1, 1)
 
 
+def proxy_before(address: str) -> Proxy:
+    """Return a proxy before a Kafka, which does not run yet. Raises UsageError."""
+    from minibroker.testing.proxy import Proxy  # noqa: PLC0415  only with the option
+
+    host, separator, port = address.rpartition(":")
+    if not (separator and host and port.isdecimal()):
+        raise pytest.UsageError(f"--kafka={address}: expected HOST:PORT")
+    return Proxy(address)
+
+
 class RealKafka:
     """The part of `testing.Broker` that works with any Kafka. Belongs to the test's thread."""
 
-    def __init__(self, address: str) -> None:
-        """Take an `address` HOST:PORT. Raises UsageError."""
-        host, separator, port = address.rpartition(":")
-        if not separator or not port.isdecimal():
-            raise pytest.UsageError(f"--kafka={address}: expected HOST:PORT")
-        self.bootstrap: Final = address
+    def __init__(self, address: str, proxy: Proxy) -> None:
+        """Take an `address` HOST:PORT, and the proxy before it, which runs."""
+        host, _, port = address.rpartition(":")
+        self._server: Final = address
+        self._proxy: Final = proxy
+        self.faults: Final = Faults(self._on_proxy)
+        """Faults to inject: the proxy applies them."""
         self._address: Final = (host.strip("[]"), int(port))
         self.client: Final = Client(
             client_settings(
@@ -85,9 +102,40 @@ class RealKafka:
 
     def __getattr__(self, name: str) -> Any:
         """Skip a test that needs a feature of minibroker only."""
-        if not name.startswith("_") and (hasattr(Broker, name) or name in ("clock", "faults")):
-            pytest.skip(f"kafka.{name} needs minibroker; this run is on {self.bootstrap}")
+        if not name.startswith("_") and (hasattr(Broker, name) or name == "clock"):
+            pytest.skip(f"kafka.{name} needs minibroker; this run is on {self._server}")
         raise AttributeError(name)
+
+    @property
+    def bootstrap(self) -> str:
+        """Return `HOST:PORT` for a client's bootstrap.servers: the proxy's."""
+        return self._proxy.bootstrap
+
+    def _on_proxy(self, call: Any, broker_ids: Collection[int] | None) -> list[Any]:
+        """Do `broker_faults.OnNodes`; skip a test with a fault that needs minibroker."""
+        try:
+            return self._proxy.on_proxy(call, broker_ids)
+        except ConfigError as error:
+            pytest.skip(f"{error}; this run is on {self._server}")
+
+    @property
+    def requests(self) -> list[SeenRequest]:
+        """Return the last requests of the test, oldest first."""
+        return self._proxy.requests
+
+    def wait_for_requests(self, api: ApiName, count: int = 1, **choice: Any) -> list[SeenRequest]:
+        """Wait like `Broker.wait_for_requests`. Raises TimeoutError, ValueError, RuntimeError."""
+        return self._proxy.wait_for_requests(api, count, **choice)
+
+    async def wait_for_requests_async(
+        self, api: ApiName, count: int = 1, **choice: Any
+    ) -> list[SeenRequest]:
+        """Wait like `wait_for_requests`, for a test that runs in a loop."""
+        return await self._proxy.wait_for_requests_async(api, count, **choice)
+
+    def report(self) -> str:
+        """Return the last requests as a table. For the report of a test that failed."""
+        return self._proxy.report()
 
     @contextmanager
     def with_topics(self, topics: Iterable[str]) -> Iterator[None]:
@@ -96,6 +144,7 @@ class RealKafka:
         Raises KafkaError; TOPIC_ALREADY_EXISTS if the topic existed before.
         """
         try:
+            self._proxy.reset()
             for topic in topics:
                 self.add_topic(topic)
             yield
@@ -209,7 +258,7 @@ class RealKafka:
         does not tell. Raises TimeoutError, KafkaError, OSError.
         """
         if fetched:
-            pytest.skip(f"fetched=True needs minibroker; this run is on {self.bootstrap}")
+            pytest.skip(f"fetched=True needs minibroker; this run is on {self._server}")
 
         coordinator = CoordinatorClient(self.client, group)
 
@@ -280,7 +329,7 @@ class RealKafka:
         deadline_s = time.monotonic() + TIMEOUT_S
         while not is_so():
             if time.monotonic() > deadline_s:
-                raise TimeoutError(f"waited {TIMEOUT_S:g} s for {condition} on {self.bootstrap}")
+                raise TimeoutError(f"waited {TIMEOUT_S:g} s for {condition} on {self._server}")
             time.sleep(_LOOK_AGAIN_S)
 
     def _ask_controller(self, request: Any, response: Any, versions: tuple[int, int]) -> Any:

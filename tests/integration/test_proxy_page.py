@@ -1,11 +1,16 @@
-"""docs/how-to/proxy.md: its command runs, and so does its example."""
+"""docs/how-to/proxy.md: its commands run, and so does its example."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shlex
 import subprocess
 import sys
+import urllib.error
+import urllib.request
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,49 +21,127 @@ from tests.support import readme
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 PAGE = readme.ROOT / "docs" / "how-to" / "proxy.md"
 READY = re.compile(r"minibroker proxy listening on (127\.0\.0\.1:\d+), to (127\.0\.0\.1:\d+)\n")
 
 
 @pytest.fixture
-def process() -> Iterator[tuple[Broker, subprocess.Popen[str]]]:
-    """Yield a broker, and the page's command before it, at a free port."""
-    (command,) = readme.commands(readme.blocks([PAGE]))
+def broker() -> Iterator[Broker]:
+    """Yield a broker."""
     with Broker(topics=["orders"]) as broker:
-        words = command.replace("127.0.0.1:9092", broker.bootstrap).replace(":9192", ":0").split()
-        running = subprocess.Popen(
-            [sys.executable, "-m", *words],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "PYTHONWARNINGS": "error"},
-        )
-        try:
-            yield broker, running
-        finally:
-            running.kill()
-            running.communicate()
+        yield broker
 
 
-def test_the_command_shows_requests_and_ends_by_a_signal(
-    process: tuple[Broker, subprocess.Popen[str]],
-) -> None:
-    broker, running = process
-    assert running.stdout is not None
-    ready = READY.fullmatch(running.stdout.readline())
-    assert ready is not None
-    assert ready[2] == broker.bootstrap
-    producer = Producer({"bootstrap.servers": ready[1], "client.id": "shop"})
+@contextmanager
+def running(command: str, broker: Broker, *more: str) -> Iterator[subprocess.Popen[str]]:
+    """Run a command of the page before the broker, at free ports."""
+    command = command.replace("127.0.0.1:9092", broker.bootstrap)
+    words = re.sub(r":(9192|9193)", ":0", command).split()
+    process = subprocess.Popen(
+        [sys.executable, "-m", *words, *more],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONWARNINGS": "error"},
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def ready(process: subprocess.Popen[str], broker: Broker) -> str:
+    """Return the address of a proxy that has started."""
+    assert process.stdout is not None
+    match = READY.fullmatch(process.stdout.readline())
+    assert match is not None
+    assert match[2] == broker.bootstrap
+    return match[1]
+
+
+def produce(address: str) -> None:
+    """Produce one record."""
+    producer = Producer({"bootstrap.servers": address, "client.id": "shop"})
     producer.produce("orders", b"an order")
     assert producer.flush(20) == 0
-    running.terminate()
-    lines, errors = running.communicate(timeout=20)
-    assert running.returncode == 0
+
+
+def commands(section: str) -> list[str]:
+    """Return the commands of a section."""
+    return readme.commands(block for block in readme.blocks([PAGE]) if block.section == section)
+
+
+def test_the_command_shows_requests_and_ends_by_a_signal(broker: Broker) -> None:
+    (command,) = commands("A proxy before any Kafka")
+    with running(command, broker) as process:
+        produce(ready(process, broker))
+        process.terminate()
+        lines, errors = process.communicate(timeout=20)
+    assert process.returncode == 0
     assert errors == ""
     produced = [line for line in lines.splitlines() if " Produce v" in line]
     assert len(produced) == 1
     assert re.search(r" shop → 127\.0\.0\.1:\d+: orders-0 1 record .* ok, ", produced[0])
+
+
+def test_a_recording_is_shown_again(broker: Broker, tmp_path: Path) -> None:
+    (command,) = commands("A proxy before any Kafka")
+    file = tmp_path / "dialogue.jsonl"
+    options = ("--record", str(file), "--api", "Produce,Metadata", "--full")
+    with running(command, broker, *options) as process:
+        produce(ready(process, broker))
+        process.terminate()
+        shown, _ = process.communicate(timeout=20)
+    assert "ApiVersions" not in shown
+    assert "topicData:" in shown
+    dialogue = subprocess.run(
+        [sys.executable, "-m", "minibroker", "trace", "--dialogue", str(file), "--api", "Produce"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert re.search(r" Produce v\d+ shop → .*: orders-0 1 record .* ok, ", dialogue.stdout)
+
+
+def test_faults_are_added_over_http(broker: Broker) -> None:
+    command, *calls = commands("Faults of a proxy over HTTP")
+    with running(command, broker) as process:
+        address = ready(process, broker)
+        assert process.stdout is not None
+        url = process.stdout.readline().split()[-1]
+        outputs = []
+        for call in calls:
+            words = shlex.split(call.replace("http://127.0.0.1:9193", url))
+            outputs.append(subprocess.run(words, capture_output=True, check=True).stdout)
+            produce(address)
+        added, listed, removed = outputs
+    assert json.loads(added)["error"] == "NOT_LEADER_OR_FOLLOWER"
+    requests = [json.loads(line) for line in listed.splitlines()]
+    assert [request["error"] for request in requests] == ["NOT_LEADER_OR_FOLLOWER"] * 3 + [None]
+    assert json.loads(removed) == []
+
+
+def test_the_page_and_its_paths_are_served(broker: Broker) -> None:
+    command, *_ = commands("Faults of a proxy over HTTP")
+    with running(command, broker) as process:
+        ready(process, broker)
+        assert process.stdout is not None
+        url = process.stdout.readline().split()[-1]
+        answers = {
+            path: json.loads(urllib.request.urlopen(url + path, timeout=10).read())
+            for path in ("/", "/health/live", "/health/ready", "/views", "/faults")
+        }
+        page = urllib.request.Request(url, headers={"Accept": "text/html"})
+        html = urllib.request.urlopen(page, timeout=10).read()
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(f"{url}/faults?broker_id=1", timeout=10, data=b"{}")
+    assert answers["/views"]["kind"] == "proxy"
+    assert answers["/views"]["views"] == ["requests", "faults"]
+    assert answers["/health/ready"] == {"ready": True, "reasons": []}
+    assert html.startswith(b"<!doctype html>")
 
 
 def test_the_example_runs() -> None:
@@ -66,10 +149,7 @@ def test_the_example_runs() -> None:
     exec(compile(example, str(PAGE), "exec"), {})
 
 
-def test_a_port_that_is_taken_is_a_sentence(
-    process: tuple[Broker, subprocess.Popen[str]],
-) -> None:
-    broker, running = process
+def test_a_port_that_is_taken_is_a_sentence(broker: Broker) -> None:
     ended = subprocess.run(
         [
             *(sys.executable, "-m", "minibroker", "proxy"),
@@ -82,4 +162,3 @@ def test_a_port_that_is_taken_is_a_sentence(
     )
     assert ended.returncode == 1
     assert ended.stderr.startswith(f"minibroker proxy: --listen {broker.bootstrap}: cannot listen")
-    assert running.poll() is None

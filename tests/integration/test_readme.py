@@ -96,7 +96,11 @@ def test_every_section_has_a_test_or_a_reason() -> None:
     tested |= {"Bring 0.7 logs in", "Bring 0.7 consumers along"}  # test_import_07.py
     tested |= {"Look a position up"}  # as above
     tested |= {OUTGROWING, "A schema registry"}
-    tested |= {"A proxy before any Kafka", "A proxy in a test"}  # test_proxy_page.py
+    tested |= {
+        "A proxy before any Kafka",
+        "A proxy in a test",
+        "Faults of a proxy over HTTP",
+    }  # test_proxy_page.py
     tested |= {"A conversation, request by request", "Choose and look closer"}  # test_trace_page.py
     without = {
         (block.section, text)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka.admin import AdminClient
 
+from minibroker.testing import Broker
+
 if TYPE_CHECKING:
     from tests.support.peers import KafkaPeer
 
@@ -85,8 +87,18 @@ SUITE = """
     def test_of_records(kafka, kafka_topic):
         kafka.produce(kafka_topic, "v")
 
-    def test_of_faults(kafka):
-        with kafka.faults.add("Produce", error="CORRUPT_MESSAGE", may_miss=True):
+    def test_of_faults(kafka, kafka_topic):
+        producer = Producer({"bootstrap.servers": kafka.bootstrap, "client.id": "shop"})
+        with kafka.faults.add("Produce", error="CORRUPT_MESSAGE", times=2) as fault:
+            producer.produce(kafka_topic, b"v")
+            assert producer.flush(60) == 0
+        assert fault.hits == 2
+        errors = [request.error for request in kafka.wait_for_requests("Produce", 3)]
+        assert errors == ["CORRUPT_MESSAGE", "CORRUPT_MESSAGE", None]
+        assert not list(kafka.faults)
+
+    def test_of_a_fault_of_the_broker(kafka):
+        with kafka.faults.add(broker="disk_full"):
             pass
 
     def test_of_a_broker(kafka_broker):
@@ -100,7 +112,7 @@ SUITE = """
 
 def test_on_minibroker(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(SUITE)
-    pytester.runpytest_subprocess(*OPTIONS).assert_outcomes(passed=8)
+    pytester.runpytest_subprocess(*OPTIONS).assert_outcomes(passed=9)
 
 
 @pytest.mark.java
@@ -109,16 +121,33 @@ def test_on_kafka(pytester: pytest.Pytester, request: pytest.FixtureRequest, rel
     kafka: KafkaPeer = request.getfixturevalue(release)
     pytester.makepyfile(SUITE)
     result = pytester.runpytest_subprocess(*OPTIONS, f"--kafka={kafka.address}")
-    result.assert_outcomes(passed=5, skipped=3)
+    result.assert_outcomes(passed=6, skipped=3)
     result.stdout.fnmatch_lines_random(
         [
             f"*kafka.produce needs minibroker; this run is on {kafka.address}",
-            "*kafka.faults needs minibroker*",
+            f"*broker=disk_full happens inside of a broker*; this run is on {kafka.address}",
             "*kafka_broker is a minibroker of the test's own*",
         ]
     )
     left = AdminClient({"bootstrap.servers": kafka.address}).list_topics(timeout=180).topics
     assert not [name for name in left if name.startswith(("made-by", "test_of", "lasting"))]
+
+
+def test_a_fault_that_no_request_met_fails_the_test(pytester: pytest.Pytester) -> None:
+    """A Kafka is not needed for that: minibroker stands for it."""
+    pytester.makepyfile(
+        """
+        def test_missed(kafka):
+            kafka.faults.add("Fetch", error="CORRUPT_MESSAGE")
+
+        def test_report(kafka, kafka_topic):
+            assert kafka.topics == {}
+        """
+    )
+    with Broker() as broker:
+        result = pytester.runpytest_subprocess(*OPTIONS, f"--kafka={broker.bootstrap}")
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(["*Fault(Fetch, 0 hits): never met a request*"])
 
 
 def test_an_address_that_is_none_is_told(pytester: pytest.Pytester) -> None:

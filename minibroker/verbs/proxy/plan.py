@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TextIO
 
 from minibroker.cli.connection import CONNECTION, KAFKA, KAFKA_CONFIG
 from minibroker.cli.declaration import Option, Part, Verb
-from minibroker.cli.errors import UsageError
+from minibroker.cli.errors import CommandError, UsageError
 from minibroker.cli.kinds import FILE, PORT_MAX, SWITCH, Kind, addresses
 from minibroker.verbs.connecting import CA, SECURITY, USER, ClusterOptions, reader_of
+from minibroker.verbs.trace import SELECTION, SelectionOptions
 
 if TYPE_CHECKING:
+    from minibroker.broker.config.control import ControlOptions
+    from minibroker.cli.declaration import Names
     from minibroker.client.settings import ClientSettings
 
 LISTENING: Final = "For clients"
-SHOWING: Final = "What is shown"
+SHOWING: Final = "Output"
+CONTROL: Final = "Control over HTTP"
+TOKEN: Final = "--control-token"
+READ_TOKEN: Final = "--control-read-token"
 DEFAULT_LISTEN: Final = ("127.0.0.1", 9192)
 CLIENT_ID: Final = "minibroker-proxy"
 
@@ -49,6 +56,87 @@ class UpstreamOptions(NamedTuple):
         """Return the settings of a client of Kafka at `to`. Raises UsageError, CommandError."""
         kafka = {"client.id": CLIENT_ID, **self.kafka}
         return reader_of(ClusterOptions(to, **self._replace(kafka=kafka)._asdict())).settings
+
+
+class ShownOptions(NamedTuple):
+    """The parts of the conversation that are written, and the places."""
+
+    trace: Annotated[
+        bool, Option("--trace", SWITCH, "write a line for each request and its answer", SHOWING)
+    ] = False
+    is_full: Annotated[
+        bool, Option("--full", SWITCH, "write every field of requests and answers", SHOWING)
+    ] = False
+    is_json: Annotated[
+        bool,
+        Option("--json", SWITCH, "write each request as a line of JSON", SHOWING),
+    ] = False
+    record: Annotated[
+        str | None,
+        Option(
+            "--record",
+            FILE,
+            "add each request to a file, as a line of JSON, which minibroker trace --dialogue "
+            "reads",
+            SHOWING,
+        ),
+    ] = None
+    chosen: Annotated[SelectionOptions, Part(SelectionOptions)] = SelectionOptions()
+
+
+class ProxyControlOptions(NamedTuple):
+    """The control API of a proxy, as the user gives it."""
+
+    address: Annotated[
+        tuple[str, int] | None,
+        Option(
+            "--control",
+            ADDRESS,
+            "serve faults, the log of requests and a page over HTTP. Any host but 127.0.0.1, ::1 "
+            "and localhost needs a token",
+            CONTROL,
+            default="off",
+        ),
+    ] = None
+    token: Annotated[
+        str | None,
+        Option(
+            TOKEN,
+            Kind("TOKEN"),
+            "token that HTTP callers send (Authorization: Bearer TOKEN); @FILE or the variable "
+            "MINIBROKER_CONTROL_TOKEN keep it out of process lists",
+            CONTROL,
+        ),
+    ] = None
+    read_token: Annotated[
+        str | None,
+        Option(
+            READ_TOKEN,
+            Kind("TOKEN"),
+            "another token, for callers that only read (GET); @FILE and "
+            "MINIBROKER_CONTROL_READ_TOKEN as above",
+            CONTROL,
+        ),
+    ] = None
+    page_only_reads: Annotated[
+        bool,
+        Option("--console-read-only", SWITCH, "the page in the browser changes nothing", CONTROL),
+    ] = False
+
+    def options(self) -> ControlOptions | None:
+        """Return the options of the API, None without one. Raises CommandError."""
+        if self.address is None:
+            return None
+        from minibroker.broker.config.control import control_options  # noqa: PLC0415  not for help
+        from minibroker.kafka.errors import ConfigError  # noqa: PLC0415  as above
+
+        tokens = {TOKEN: self.token, READ_TOKEN: self.read_token}
+        flags = {flag: text for flag, text in tokens.items() if text is not None}
+        try:
+            options = control_options(self.address, flags, None, os.environ)
+        except ConfigError as error:
+            raise CommandError(str(error)) from None
+        return options._replace(page_only_reads=self.page_only_reads)
 
 
 class ProxyPlan(NamedTuple):
@@ -91,10 +179,26 @@ class ProxyPlan(NamedTuple):
             LISTENING,
         ),
     ] = None
-    trace: Annotated[
-        bool, Option("--trace", SWITCH, "write a line for each request and its answer", SHOWING)
-    ] = False
+    output: Annotated[ShownOptions, Part(ShownOptions)] = ShownOptions()
+    control: Annotated[ProxyControlOptions, Part(ProxyControlOptions)] = ProxyControlOptions()
     upstream: Annotated[UpstreamOptions, Part(UpstreamOptions)] = UpstreamOptions()
+
+
+def check(plan: ProxyPlan, names: Names) -> None:
+    """Raise UsageError for options that do not go together."""
+    if plan.output.is_full and plan.output.is_json:
+        raise UsageError("--full and --json do not go together")
+    if plan.control.address is None:
+        for field in ("token", "read_token", "page_only_reads"):
+            if getattr(plan.control, field):
+                raise UsageError(f"{_FLAGS[field]} is for --control")
+
+
+_FLAGS: Final = {
+    "token": TOKEN,
+    "read_token": READ_TOKEN,
+    "page_only_reads": "--console-read-only",
+}
 
 
 def run(plan: ProxyPlan, out: TextIO, errors: TextIO) -> int:
@@ -109,7 +213,8 @@ VERB: Final = Verb(
     does="stand between clients and any Kafka: show what they say, add faults",
     plan=ProxyPlan,
     run=run,
-    groups=(LISTENING, SHOWING, CONNECTION),
+    check=check,
+    groups=(LISTENING, SHOWING, SELECTION, CONTROL, CONNECTION),
     notes="""\
 Give clients the address of --listen in place of Kafka's. The addresses in Kafka's answers become
 those of the proxy, so that all brokers are reached through it. It works before every Kafka from 0.8
@@ -123,5 +228,7 @@ in for them.
         "proxy --to kafka:9092 --trace",
         "proxy --to kafka-1:9092,kafka-2:9092 --listen 0.0.0.0:9192 --advertise my-host",
         "proxy --to kafka:9094 --security SASL_SSL --user alice:secret --ca ca.pem",
+        "proxy --to kafka:9092 --full --api JoinGroup,SyncGroup --record join.jsonl",
+        "proxy --to kafka:9092 --control 127.0.0.1:9193",
     ),
 )

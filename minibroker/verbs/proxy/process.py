@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import ssl
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, TextIO
 
 from minibroker.broker.event_loop import new_loop, on_signals
@@ -12,13 +13,12 @@ from minibroker.broker.system import allow_open_files
 from minibroker.cli.errors import EXIT_OK, CommandError
 from minibroker.kafka.errors import ConfigError
 from minibroker.proxy.proxy import KafkaProxy
-from minibroker.trace.line import to_line
+from minibroker.verbs.proxy.showing import show_all
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from minibroker.broker.config.control import ControlOptions
     from minibroker.client.settings import ClientSettings
-    from minibroker.trace.exchange import Exchange
+    from minibroker.control.proxy import ProxyControl
     from minibroker.verbs.proxy.plan import ProxyPlan
 
 
@@ -54,32 +54,44 @@ async def _serve(
         errors.write(f"{sentence}\n")
         errors.flush()
 
+    control_options = plan.control.options()
     proxy = KafkaProxy(
         settings,
         *plan.listen,
         advertised_host=plan.advertise,
         tls=tls,
-        keeps_requests=False,
+        keeps_requests=control_options is not None,
         on_event=tell,
     )
-    if plan.trace:
-        proxy.watch(_printer(out))
     stopping = asyncio.Event()
-    with on_signals((signal.SIGTERM, signal.SIGINT), stopping.set):
+    lines = []
+    with ExitStack() as files, on_signals((signal.SIGTERM, signal.SIGINT), stopping.set):
+        show_all(plan.output, proxy, out, files)
         await proxy.start()
         host, port = proxy.address
-        out.write(f"minibroker proxy listening on {host}:{port}, to {plan.to}\n")
-        out.flush()
-        await stopping.wait()
-        await proxy.stop()
+        lines.append(f"minibroker proxy listening on {host}:{port}, to {plan.to}\n")
+        control = None
+        try:
+            if control_options is not None:
+                control = _control(proxy, control_options)
+                await control.start()
+                lines.append(f"minibroker control on {control.url}\n")
+            out.writelines(lines)
+            out.flush()
+            await stopping.wait()
+        finally:
+            if control is not None:
+                await control.stop()
+            await proxy.stop()
     return EXIT_OK
 
 
-def _printer(out: TextIO) -> Callable[[Exchange], None]:
-    """Return a function that writes an exchange as a line."""
-
-    def show(exchange: Exchange) -> None:
-        out.write(f"{to_line(exchange)}\n")
-        out.flush()
-
-    return show
+def _control(proxy: KafkaProxy, options: ControlOptions) -> ProxyControl:
+    """Return the control API. Raises CommandError where its libraries are missing."""
+    try:
+        from minibroker.control.proxy import ProxyControl  # noqa: PLC0415  for --control only
+    except ModuleNotFoundError as error:
+        raise CommandError(
+            f"--control needs {error.name}: pip install 'minibroker[control]'"
+        ) from None
+    return ProxyControl(proxy, options)

@@ -1,0 +1,73 @@
+"""The conversation on the output and in a file, while the proxy serves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from minibroker.cli.errors import CommandError
+from minibroker.trace.full_text import full_lines
+from minibroker.trace.json_lines import to_json
+from minibroker.trace.line import to_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import ExitStack
+
+    from minibroker.proxy.proxy import KafkaProxy
+    from minibroker.trace.exchange import Exchange
+    from minibroker.verbs.proxy.plan import ShownOptions
+
+    Show = Callable[[Exchange], None]
+
+
+def show_all(options: ShownOptions, proxy: KafkaProxy, out: TextIO, files: ExitStack) -> None:
+    """Show exchanges as the options say, from now on; `files` closes what is opened.
+
+    Raises CommandError for a file that cannot be written.
+    """
+    shows: list[Show] = []
+    if options.trace or options.is_full or options.is_json:
+        shows.append(_printer(options, out))
+    if options.record is not None:
+        shows.append(_recorder(options.record, files))
+    if not shows:
+        return
+    selection = options.chosen.selection()
+
+    def show(exchange: Exchange) -> None:
+        if selection.takes(exchange, proxy.names):
+            for write in shows:
+                write(exchange)
+
+    proxy.watch(show)
+
+
+def _printer(options: ShownOptions, out: TextIO) -> Show:
+    """Return a function that writes an exchange as a line, in full or as JSON."""
+
+    def write(exchange: Exchange) -> None:
+        if options.is_json:
+            out.write(to_json(exchange) + "\n")
+        elif options.is_full:
+            out.writelines(f"{line}\n" for line in full_lines(exchange))
+        else:
+            out.write(to_line(exchange) + "\n")
+        out.flush()
+
+    return write
+
+
+def _recorder(path: str, files: ExitStack) -> Show:
+    """Return a function that adds an exchange to a file. Raises CommandError."""
+    try:
+        file = Path(path).open("a", encoding="utf-8")  # noqa: SIM115  the stack closes it
+    except OSError as error:
+        raise CommandError(f"--record {path}: {error.strerror or error}") from None
+    files.callback(file.close)
+
+    def write(exchange: Exchange) -> None:
+        file.write(to_json(exchange) + "\n")
+        file.flush()
+
+    return write
