@@ -11,7 +11,7 @@ from minibroker.registry.formats import InvalidSchemaError
 if TYPE_CHECKING:
     from minibroker.registry.formats import ParsedSchema
 
-_MODULES: Final = {"AVRO": "avro_checks"}
+_MODULES: Final = {"AVRO": "avro_checks", "JSON": "json_checks"}
 
 
 def incompatibilities(reader: ParsedSchema, writer: ParsedSchema) -> list[str]:
@@ -32,8 +32,10 @@ def incompatibilities(reader: ParsedSchema, writer: ParsedSchema) -> list[str]:
     module = import_module(f"minibroker.registry.compatibility.{_MODULES[reader.schema_type]}")
     try:
         reasons = module.incompatibilities(reader.content, writer.content)
-    except (InvalidSchemaError, RecursionError):
-        reasons = [
-            Incompatibility("TOO_LARGE", "/", "the two schemas ask for too much work to compare")
-        ]
+    except (InvalidSchemaError, RecursionError) as error:
+        reasons = [Incompatibility("NOT_COMPARABLE", "/", _sentence(error))]
     return list(map(str, reasons[:REASONS_MAX]))
+
+
+def _sentence(error: InvalidSchemaError | RecursionError) -> str:
+    return "they are nested too deep" if isinstance(error, RecursionError) else str(error)
