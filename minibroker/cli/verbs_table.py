@@ -20,6 +20,7 @@ SECTIONS: Final = {
     },
     "Any Kafka": {
         "proxy": "minibroker.verbs.proxy.plan",
+        "trace": "minibroker.verbs.trace",
     },
     "Topics and groups": {
         "topics": "minibroker.verbs.topics",
@@ -28,9 +29,6 @@ SECTIONS: Final = {
         "groups": "minibroker.verbs.groups",
         "wait": "minibroker.verbs.wait",
         "record": "minibroker.verbs.record.plan",
-    },
-    "Looking in": {
-        "trace": "minibroker.verbs.trace",
     },
     "Outgrowing": {
         "hand-over": "minibroker.verbs.hand_over",

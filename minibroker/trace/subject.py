@@ -18,7 +18,7 @@ and the length are bounded: a topic behind the first few is counted and not look
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from minibroker.kafka.foreign_text import printable
 from minibroker.kafka.ids import topic_id_to_text
@@ -123,6 +123,8 @@ DECISIONS: Final = {"committed": ("abort", "commit"), "transaction_result": ("ab
 
 _TOPIC_NAMES: Final = ("topic", "topic_name", "name")
 _PARTITIONS: Final = ("partition_index", "partition", "index", "partition_id")
+_PARTITION_LISTS: Final = frozenset({"partitions", "partition_indexes"})
+"""Lists of numbers of partitions."""
 _OFFSETS: Final = {
     "fetch_offset": "@",
     "committed_offset": "@",
@@ -138,6 +140,24 @@ _OFFSETS: Final = {
 """The first of these that a partition has, and that is not negative, says its place."""
 _TIMES: Final = {-1: "latest", -2: "earliest", -3: "newest time", -4: "earliest local"}
 """Timestamps of ListOffsets that are no times."""
+
+
+class _Shape(NamedTuple):
+    """The parts of a class that have a text, so that others cost nothing."""
+
+    name: str | None
+    """The field with the name of a topic."""
+    has_topic_id: bool
+    number: str | None
+    """The field with the number of a partition."""
+    offsets: tuple[tuple[str, str], ...]
+    """Fields that say the place of a partition, with the sign before them."""
+    has_timestamp: bool
+    slots: tuple[str, ...]
+    """All fields that have a text, in their order."""
+    has_error: bool
+    has_records: bool
+
 
 TopicNames = dict[bytes, str]
 """Topic id → name, as far as the conversation told it."""
@@ -192,12 +212,18 @@ def learn_names(message: Message, names: TopicNames) -> None:
             continue
         if "topic_id" in value[0].__slots__:
             for struct in islice(value, TOPIC_NAMES_MAX - len(names)):
-                name = _name_field(struct)
+                name = _name(struct)
                 if name and len(name) <= TOPIC_NAME_MAX and struct.topic_id != ZERO_UUID:
                     names[struct.topic_id] = name
         elif "topics" in value[0].__slots__:
             for struct in value[:ITEMS_MAX]:
                 learn_names(struct, names)
+
+
+def _name(struct: Message) -> str | None:
+    """Return the topic that the struct says by name."""
+    slot = _shape(type(struct)).name
+    return None if slot is None else getattr(struct, slot)
 
 
 def topics_of(message: Message, names: Mapping[bytes, str]) -> Iterator[str]:
@@ -224,7 +250,7 @@ def _parts(message: Message, names: Mapping[bytes, str], depth: int) -> Iterator
     if topic is not None:
         yield from _topic_parts(message, topic)
         return
-    for slot in message.__slots__:
+    for slot in _shape(type(message)).slots:
         value = getattr(message, slot)
         if isinstance(value, list):
             yield from _list_parts(slot, value, names, depth)
@@ -268,91 +294,108 @@ def _list_parts(
         yield f"{len(items) - ITEMS_MAX} more"
 
 
-def _topic(struct: Message, names: Mapping[bytes, str]) -> str | None:
+_SHAPES: Final[dict[type[Message], _Shape]] = {}
+
+
+def _shape(message_class: type[Message]) -> _Shape:
+    return _SHAPES.get(message_class) or _note_shape(message_class)
+
+
+def _note_shape(message_class: type[Message]) -> _Shape:
+    slots = message_class.__slots__
+    names = (slot for slot in _TOPIC_NAMES if slot in slots)
+    name = next(names, None)
+    is_named = "Topic" in message_class.__name__ and "value" not in slots
+    texts = LABELS.keys() | LISTS.keys() | DECISIONS.keys() | {"assignment", "topics"}
+    kinds = {field: kind for field, kind, *_ in message_class.JSON_FIELDS}
+    shape = _SHAPES[message_class] = _Shape(
+        name=None if name == "name" and not is_named else name,
+        has_topic_id="topic_id" in slots,
+        number=next((slot for slot in _PARTITIONS if slot in slots), None),
+        offsets=tuple((slot, sign) for slot, sign in _OFFSETS.items() if slot in slots),
+        has_timestamp="timestamp" in slots and "offset" not in slots,
+        slots=tuple(
+            slot
+            for slot in slots
+            if slot in texts or kinds[slot][0].isupper() or slot in _PARTITION_LISTS
+        ),
+        has_error="error_code" in slots,
+        has_records="records" in slots,
+    )
+    return shape
+
+
+def _topic(struct: Any, names: Mapping[bytes, str]) -> str | None:
     """Return the topic that the struct is about, None if it is about none."""
-    name = _name_field(struct)
-    if name:
-        return name
-    topic_id: bytes = getattr(struct, "topic_id", ZERO_UUID)
-    if topic_id != ZERO_UUID:
-        return names.get(topic_id) or topic_id_to_text(topic_id)
-    return None
+    shape = _shape(type(struct))
+    if shape.name is not None:
+        name: str | None = getattr(struct, shape.name)
+        if name:
+            return name
+    if not shape.has_topic_id:
+        return None
+    topic_id: bytes = struct.topic_id
+    if topic_id == ZERO_UUID:
+        return None
+    return names.get(topic_id) or topic_id_to_text(topic_id)
 
 
-def _name_field(struct: Message) -> str | None:
-    for slot in _TOPIC_NAMES:
-        if slot not in struct.__slots__:
-            continue
-        if slot == "name" and ("Topic" not in type(struct).__name__ or "value" in struct.__slots__):
-            continue
-        name: str | None = getattr(struct, slot)
-        return name
-    return None
-
-
-def _topic_parts(struct: Message, topic: str) -> Iterator[str]:
+def _topic_parts(struct: Any, topic: str) -> Iterator[str]:
     """Yield a text for each of the first partitions of a topic; the topic itself without any."""
     topic = _short(topic)
-    if any(slot in struct.__slots__ for slot in _PARTITIONS):
+    shape = _shape(type(struct))
+    if shape.number is not None:
         yield _partition(topic, struct)
         return
-    partitions = next(
-        (
-            value
-            for slot in struct.__slots__
-            if isinstance(value := getattr(struct, slot), list) and value and _has_places(value)
-        ),
-        None,
-    )
-    error = getattr(struct, "error_code", 0)
-    if partitions is None:
-        yield f"{topic} {error_name(error)}" if error else topic
+    for slot in shape.slots:
+        partitions = getattr(struct, slot)
+        if not isinstance(partitions, list) or not partitions or not _has_places(partitions):
+            continue
+        for partition in partitions[:ITEMS_MAX]:
+            yield _partition(topic, partition)
+        if len(partitions) > ITEMS_MAX:
+            yield f"{len(partitions) - ITEMS_MAX} more of {topic}"
         return
-    for partition in partitions[:ITEMS_MAX]:
-        yield _partition(topic, partition)
-    if len(partitions) > ITEMS_MAX:
-        yield f"{len(partitions) - ITEMS_MAX} more of {topic}"
+    error = struct.error_code if shape.has_error else 0
+    yield f"{topic} {error_name(error)}" if error else topic
 
 
 def _has_places(items: list[Any]) -> bool:
     """Return whether the items are numbers, or structs that have the number of a partition."""
     first = items[0]
     if isinstance(first, Message):
-        return any(slot in first.__slots__ for slot in _PARTITIONS)
+        return _shape(type(first)).number is not None
     return isinstance(first, int)
 
 
-def _partition(topic: str, partition: Message | int) -> str:
-    """Return `orders-0 @42 3 records 210 B`."""
-    if not isinstance(partition, Message):
+def _partition(topic: str, partition: Any) -> str:
+    """Return `orders-0 @42 3 records 210 B`; `partition` is a struct or a number."""
+    if isinstance(partition, int):
         return f"{topic}-{partition}"
-    slots = partition.__slots__
-    index = next(getattr(partition, slot) for slot in _PARTITIONS if slot in slots)
-    texts = [f"{topic}-{index}"]
-    error = getattr(partition, "error_code", 0)
-    records = getattr(partition, "records", None)
-    if error:
-        texts.append(error_name(error))
+    shape = _shape(type(partition))
+    text = f"{topic}-{getattr(partition, shape.number or '')}"
+    records = partition.records if shape.has_records else None
+    if shape.has_error and partition.error_code:
+        text = f"{text} {error_name(partition.error_code)}"
     elif not records:
-        texts += _place(partition)
-    if records:
-        summary = summarize(records)
-        if summary.first_offset > 0:
-            texts.append(f"@{summary.first_offset}")
-        texts.append(str(summary))
-    return " ".join(texts)
+        return f"{text}{_place(partition, shape)}"
+    if not records:
+        return text
+    summary = summarize(records)
+    start = f" @{summary.first_offset}" if summary.first_offset > 0 else ""
+    return f"{text}{start} {summary}"
 
 
-def _place(partition: Message) -> list[str]:
+def _place(partition: Any, shape: _Shape) -> str:
     """Return the offset, the watermark, the leader or the time that a partition is about."""
-    for slot, sign in _OFFSETS.items():
-        value = getattr(partition, slot, -1)
+    for slot, sign in shape.offsets:
+        value = getattr(partition, slot)
         if value >= 0:
-            return [f"{sign}{value}"]
-    timestamp = getattr(partition, "timestamp", None)
-    if timestamp is None or "offset" in partition.__slots__:
-        return []
-    return [_TIMES.get(timestamp, f"from time {timestamp}")]
+            return f" {sign}{value}"
+    if not shape.has_timestamp:
+        return ""
+    timestamp = partition.timestamp
+    return " " + _TIMES.get(timestamp, f"from time {timestamp}")
 
 
 def _short(value: object) -> str:
