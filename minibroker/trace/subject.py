@@ -142,7 +142,7 @@ _TIMES: Final = {-1: "latest", -2: "earliest", -3: "newest time", -4: "earliest 
 """Timestamps of ListOffsets that are no times."""
 
 
-class _Shape(NamedTuple):
+class _TextPlan(NamedTuple):
     """The parts of a class that have a text, so that others cost nothing."""
 
     name: str | None
@@ -222,7 +222,7 @@ def learn_names(message: Message, names: TopicNames) -> None:
 
 def _name(struct: Message) -> str | None:
     """Return the topic that the struct says by name."""
-    slot = _shape(type(struct)).name
+    slot = _plan(type(struct)).name
     return None if slot is None else getattr(struct, slot)
 
 
@@ -250,7 +250,7 @@ def _parts(message: Message, names: Mapping[bytes, str], depth: int) -> Iterator
     if topic is not None:
         yield from _topic_parts(message, topic)
         return
-    for slot in _shape(type(message)).slots:
+    for slot in _plan(type(message)).slots:
         value = getattr(message, slot)
         if isinstance(value, list):
             yield from _list_parts(slot, value, names, depth)
@@ -294,21 +294,21 @@ def _list_parts(
         yield f"{len(items) - ITEMS_MAX} more"
 
 
-_SHAPES: Final[dict[type[Message], _Shape]] = {}
+_PLANS: Final[dict[type[Message], _TextPlan]] = {}
 
 
-def _shape(message_class: type[Message]) -> _Shape:
-    return _SHAPES.get(message_class) or _note_shape(message_class)
+def _plan(message_class: type[Message]) -> _TextPlan:
+    return _PLANS.get(message_class) or _note_plan(message_class)
 
 
-def _note_shape(message_class: type[Message]) -> _Shape:
+def _note_plan(message_class: type[Message]) -> _TextPlan:
     slots = message_class.__slots__
     names = (slot for slot in _TOPIC_NAMES if slot in slots)
     name = next(names, None)
     is_named = "Topic" in message_class.__name__ and "value" not in slots
     texts = LABELS.keys() | LISTS.keys() | DECISIONS.keys() | {"assignment", "topics"}
     kinds = {field: kind for field, kind, *_ in message_class.JSON_FIELDS}
-    shape = _SHAPES[message_class] = _Shape(
+    plan = _PLANS[message_class] = _TextPlan(
         name=None if name == "name" and not is_named else name,
         has_topic_id="topic_id" in slots,
         number=next((slot for slot in _PARTITIONS if slot in slots), None),
@@ -322,17 +322,17 @@ def _note_shape(message_class: type[Message]) -> _Shape:
         has_error="error_code" in slots,
         has_records="records" in slots,
     )
-    return shape
+    return plan
 
 
 def _topic(struct: Any, names: Mapping[bytes, str]) -> str | None:
     """Return the topic that the struct is about, None if it is about none."""
-    shape = _shape(type(struct))
-    if shape.name is not None:
-        name: str | None = getattr(struct, shape.name)
+    plan = _plan(type(struct))
+    if plan.name is not None:
+        name: str | None = getattr(struct, plan.name)
         if name:
             return name
-    if not shape.has_topic_id:
+    if not plan.has_topic_id:
         return None
     topic_id: bytes = struct.topic_id
     if topic_id == ZERO_UUID:
@@ -343,11 +343,11 @@ def _topic(struct: Any, names: Mapping[bytes, str]) -> str | None:
 def _topic_parts(struct: Any, topic: str) -> Iterator[str]:
     """Yield a text for each of the first partitions of a topic; the topic itself without any."""
     topic = _short(topic)
-    shape = _shape(type(struct))
-    if shape.number is not None:
+    plan = _plan(type(struct))
+    if plan.number is not None:
         yield _partition(topic, struct)
         return
-    for slot in shape.slots:
+    for slot in plan.slots:
         partitions = getattr(struct, slot)
         if not isinstance(partitions, list) or not partitions or not _has_places(partitions):
             continue
@@ -356,7 +356,7 @@ def _topic_parts(struct: Any, topic: str) -> Iterator[str]:
         if len(partitions) > ITEMS_MAX:
             yield f"{len(partitions) - ITEMS_MAX} more of {topic}"
         return
-    error = struct.error_code if shape.has_error else 0
+    error = struct.error_code if plan.has_error else 0
     yield f"{topic} {error_name(error)}" if error else topic
 
 
@@ -364,7 +364,7 @@ def _has_places(items: list[Any]) -> bool:
     """Return whether the items are numbers, or structs that have the number of a partition."""
     first = items[0]
     if isinstance(first, Message):
-        return _shape(type(first)).number is not None
+        return _plan(type(first)).number is not None
     return isinstance(first, int)
 
 
@@ -372,13 +372,13 @@ def _partition(topic: str, partition: Any) -> str:
     """Return `orders-0 @42 3 records 210 B`; `partition` is a struct or a number."""
     if isinstance(partition, int):
         return f"{topic}-{partition}"
-    shape = _shape(type(partition))
-    text = f"{topic}-{getattr(partition, shape.number or '')}"
-    records = partition.records if shape.has_records else None
-    if shape.has_error and partition.error_code:
+    plan = _plan(type(partition))
+    text = f"{topic}-{getattr(partition, plan.number or '')}"
+    records = partition.records if plan.has_records else None
+    if plan.has_error and partition.error_code:
         text = f"{text} {error_name(partition.error_code)}"
     elif not records:
-        return f"{text}{_place(partition, shape)}"
+        return f"{text}{_place(partition, plan)}"
     if not records:
         return text
     summary = summarize(records)
@@ -386,13 +386,13 @@ def _partition(topic: str, partition: Any) -> str:
     return f"{text}{start} {summary}"
 
 
-def _place(partition: Any, shape: _Shape) -> str:
+def _place(partition: Any, plan: _TextPlan) -> str:
     """Return the offset, the watermark, the leader or the time that a partition is about."""
-    for slot, sign in shape.offsets:
+    for slot, sign in plan.offsets:
         value = getattr(partition, slot)
         if value >= 0:
             return f" {sign}{value}"
-    if not shape.has_timestamp:
+    if not plan.has_timestamp:
         return ""
     timestamp = partition.timestamp
     return " " + _TIMES.get(timestamp, f"from time {timestamp}")

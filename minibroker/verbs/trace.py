@@ -102,6 +102,10 @@ class TracePlan(NamedTuple):
             "--json", SWITCH, "show each request as a line of JSON, which --dialogue reads", LAYOUT
         ),
     ] = False
+    html: Annotated[
+        str | None,
+        Option("--html", FILE, "write a page with the conversation as a diagram", LAYOUT),
+    ] = None
 
 
 def check(plan: TracePlan, names: Names) -> None:
@@ -110,8 +114,9 @@ def check(plan: TracePlan, names: Names) -> None:
         raise UsageError(f"give either {names['pcap']} or {names['dialogue']}")
     if plan.ports and plan.pcap is None:
         raise UsageError(f"{names['ports']} needs {names['pcap']}")
-    if plan.is_full and plan.is_json:
-        raise UsageError(f"{names['is_full']} and {names['is_json']} do not go together")
+    layouts = [name for name in ("is_full", "is_json", "html") if getattr(plan, name)]
+    if len(layouts) > 1:
+        raise UsageError(f"{names[layouts[0]]} and {names[layouts[1]]} do not go together")
 
 
 def run(plan: TracePlan, out: TextIO, errors: TextIO) -> int:
@@ -119,6 +124,9 @@ def run(plan: TracePlan, out: TextIO, errors: TextIO) -> int:
 
     Raises CommandError, CaptureError, DialogueError, OSError.
     """
+    if plan.html is not None:
+        _write_page(plan, plan.html, errors)
+        return EXIT_OK
     from minibroker.trace.full_text import full_lines  # noqa: PLC0415  not for help
     from minibroker.trace.json_lines import to_json  # noqa: PLC0415
     from minibroker.trace.line import to_line  # noqa: PLC0415
@@ -131,6 +139,23 @@ def run(plan: TracePlan, out: TextIO, errors: TextIO) -> int:
         else:
             out.write(to_line(exchange) + "\n")
     return EXIT_OK
+
+
+def _write_page(plan: TracePlan, target: str, errors: TextIO) -> None:
+    """Write the page. Raises CommandError, CaptureError, DialogueError."""
+    if not Path(target).absolute().parent.is_dir():
+        raise CommandError(f"{target} cannot be written: its directory is not there")
+    try:
+        from minibroker.trace.page import ConversationPage  # noqa: PLC0415  not for help
+    except ImportError:
+        raise CommandError("a page needs Jinja2: pip install 'minibroker[trace]'") from None
+    page = ConversationPage(f"Conversation in {Path(plan.pcap or plan.dialogue or '').name}")
+    for exchange in _chosen(plan, errors):
+        page.add(exchange)
+    try:
+        Path(target).write_text(page.render(), encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise CommandError(f"{target} cannot be written: {error.strerror}") from None
 
 
 def _chosen(plan: TracePlan, errors: TextIO) -> Iterator[Exchange]:
@@ -212,6 +237,7 @@ To capture: `tcpdump -i any -s 0 -w kafka.pcap 'tcp port 9092'`.
         "trace --pcap kafka.pcap --errors",
         "trace --pcap kafka.pcap --api JoinGroup,SyncGroup --full",
         "trace --pcap kafka.pcap --json",
+        "trace --pcap kafka.pcap --html conversation.html",
         "trace --dialogue conversation.jsonl --client shop --slow 100ms",
     ),
 )

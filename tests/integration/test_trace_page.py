@@ -19,7 +19,9 @@ def test_the_commands_of_the_page(tmp_path: Path) -> None:
         for command in readme.commands([block])
         if command.startswith("minibroker")
     }
-    first, errors, slow, full, json_lines, dialogue = printed.values()
+    first, page, errors, slow, full, json_lines, dialogue = printed.values()
+    assert page == ""
+    assert "Conversation in kafka.pcap" in (tmp_path / "conversation.html").read_text()
     assert len(first.splitlines()) == 55
     assert "MEMBER_ID_REQUIRED" in errors
     assert "orders" in slow

@@ -59,6 +59,16 @@ def test_json_is_a_dialogue_that_shows_the_same(tmp_path: Path) -> None:
         assert errors == ""
 
 
+def test_html_is_a_page_of_the_chosen_requests(tmp_path: Path) -> None:
+    target = tmp_path / "talk.html"
+    code, lines, errors = trace("--pcap", CAPTURE, "--client", "bank", "--html", str(target))
+    assert (code, lines) == (0, [])
+    assert errors.startswith("minibroker trace: 55 requests")
+    text = target.read_text()
+    assert "<title>Conversation in clients.pcap</title>" in text
+    assert "<dt>Requests</dt><dd>13</dd>" in text
+
+
 def test_the_summary_says_what_could_not_be_read(tmp_path: Path) -> None:
     wire = Wire()
     wire.begin()
@@ -81,6 +91,9 @@ def test_the_summary_says_what_could_not_be_read(tmp_path: Path) -> None:
         (("--pcap", "a", "--full", "--json"), 2, "--full and --json do not go together"),
         (("--pcap", "a", "--api", "Fetsh"), 2, "no API has this name (did you mean Fetch?)"),
         (("--pcap", "a", "--port", "99999"), 2, "expected a port"),
+        (("--pcap", "a", "--html", "b", "--json"), 2, "--json and --html do not go together"),
+        (("--pcap", CAPTURE, "--html", "/none/b"), 1, "its directory is not there"),
+        (("--pcap", CAPTURE, "--html", "/proc"), 1, "/proc cannot be written: Is a directory"),
         (("--pcap", "/none"), 1, "/none is no file"),
         (("--pcap", __file__), 1, "unknown file format"),
         (("--dialogue", __file__), 1, "line 1: no JSON"),
