@@ -63,7 +63,7 @@ class FailureWatch:
         """The start of the test, by the machine's clock."""
         self.of_fixtures: WeakSet[Visible] = WeakSet()
         """The brokers that fixtures of minibroker made, of whatever test."""
-        self._started: list[Visible] = []
+        self._started: WeakSet[Visible] = WeakSet()
         """Brokers that began since the start of the test."""
 
     def begin_test(self) -> None:
@@ -79,7 +79,7 @@ class FailureWatch:
         for node in brokers.nodes:
             node.request_log.watch()
         self.running.append(brokers)
-        self._started.append(brokers)
+        self._started.add(brokers)
 
     def end(self, brokers: Visible) -> None:
         """Forget brokers that end. Called on their loop."""

@@ -63,6 +63,9 @@ NOT_RUN: Final = {
     "broker.id=1": "settings of both kinds; tests/compat_cluster/moving.py writes them",
     "kafka-": "Apache Kafka's scripts; tests/compat_cluster runs the classes behind them",
     "[pytest]": "a setting of pytest; tests/unit/testing/test_fixture_names.py has it",
+    "- run: pytest --kafka-report": (
+        "steps of a workflow; tests/unit/testing/test_failure_reports.py has the option"
+    ),
     "the way of": "a drawing",
     "source <(minibroker completion": "tests/unit/verbs/test_completion.py asks real shells",
     "minibroker completion fish": "tests/unit/verbs/test_completion.py asks real shells",

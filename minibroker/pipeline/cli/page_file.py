@@ -14,8 +14,14 @@ def check(path: str | None) -> None:
 
 
 def write(path: str, page: str) -> None:
-    """Write the page. Raises PipelineError if it cannot be written."""
+    """Write the page; a reader sees the old one or the new one. Raises PipelineError if it cannot
+    be written.
+    """
+    new = Path(f"{path}.new")
     try:
-        Path(path).write_text(page, encoding="utf-8")
+        new.write_text(page, encoding="utf-8")
+        new.replace(path)
     except OSError as error:
         raise PipelineError(f"{Path(path)} cannot be written: {error.strerror}") from error
+    finally:
+        new.unlink(missing_ok=True)

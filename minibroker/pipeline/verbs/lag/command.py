@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 from minibroker.cli.errors import EXIT_INTERRUPTED, EXIT_OK
 from minibroker.cli.quantities import duration
 from minibroker.clock import SystemClock
+from minibroker.pipeline.cli import page_file
 from minibroker.pipeline.cli.dry_run import Lines
 from minibroker.pipeline.cli.interrupting import ctrl_c_sets
 from minibroker.pipeline.errors import PipelineError
@@ -31,6 +32,7 @@ _REST_OF_SCREEN: Final = "\x1b[J"
 
 def describe(plan: LagPlan) -> Lines:
     """Return what a run would do, for `--dry-run`. Raises PipelineError if it could not run."""
+    page_file.check(plan.report)
     readers = LagReader(
         plan.kafka,
         groups=plan.groups,
@@ -41,6 +43,7 @@ def describe(plan: LagPlan) -> Lines:
     pace = "once" if plan.once else f"every {duration(plan.every_ms)}"
     return [
         ("lag", f"of {len(readers):,} groups and jobs at {plan.kafka.bootstrap}, {pace}"),
+        ("report", plan.report or "none"),
         ("metrics", plan.metrics or "none"),
     ]
 
@@ -48,12 +51,16 @@ def describe(plan: LagPlan) -> Lines:
 def run(arguments: Arguments, out: TextIO, errors: TextIO) -> int:
     """Watch until Ctrl-C, or look once; return the exit code.
 
-    Raises PipelineError if the first look is not answered.
+    Raises PipelineError if the first look is not answered, or the page cannot be written.
     """
     plan = arguments.plan
+    page_file.check(plan.report)
     watch = _Looks(plan)
     metrics, footer = None, "Ctrl-C ends"
     look = watch.look()
+    report = None if plan.report is None else _Report(plan, plan.report)
+    if report is not None:
+        report.write(look)
     if plan.metrics is not None:
         metrics, url = _served(plan.metrics, look)
         footer += f"  metrics are at {url}"
@@ -68,13 +75,18 @@ def run(arguments: Arguments, out: TextIO, errors: TextIO) -> int:
         try:
             view.show(look)
             while not stop.wait(plan.every_ms / 1000):
-                look = _next(watch, view, metrics) or look
+                look = _next(watch, view, metrics, report) or look
         finally:
             view.end(look)
     return EXIT_INTERRUPTED
 
 
-def _next(watch: _Looks, view: _Lines | _Screen, metrics: LagMetrics | None) -> Look | None:
+def _next(
+    watch: _Looks,
+    view: _Lines | _Screen,
+    metrics: LagMetrics | None,
+    report: _Report | None = None,
+) -> Look | None:
     """Show another look and return it; None if the brokers do not answer now."""
     look, reason = None, ""
     try:
@@ -85,9 +97,22 @@ def _next(watch: _Looks, view: _Lines | _Screen, metrics: LagMetrics | None) -> 
         metrics.look = look  # first: whoever reads the line finds the same in the metrics
     if look is None:
         view.tell(reason)
-    else:
-        view.show(look)
+        return None
+    reason = _written(report, look)
+    view.show(look)
+    if reason:
+        view.tell(reason)
     return look
+
+
+def _written(report: _Report | None, look: Look) -> str:
+    """Write the page of a look; return the sentence of an error, nothing without one."""
+    try:
+        if report is not None:
+            report.write(look)
+    except PipelineError as error:
+        return str(error)
+    return ""
 
 
 def _served(address: str, look: Look) -> tuple[LagMetrics, str]:
@@ -118,6 +143,24 @@ class _Looks:
         readers = self._reader.read()
         oldest_ms = {} if self._oldest is None else self._oldest.look(readers)
         return Look(self._clock.now_ms(), readers, oldest_ms)
+
+
+class _Report:
+    """The page of the lag so far."""
+
+    def __init__(self, plan: LagPlan, path: str) -> None:
+        from minibroker.pipeline.verbs.lag.page import History, page  # noqa: PLC0415  seldom wanted
+
+        self._plan = plan
+        self._path = path
+        self._history = History()
+        self._page = page
+
+    def write(self, look: Look) -> None:
+        """Add a look, and write the page. Raises PipelineError if it cannot be written."""
+        self._history.add(look)
+        html = self._page(self._history, brokers=self._plan.kafka.bootstrap, has_age=self._plan.age)
+        page_file.write(self._path, html)
 
 
 class _Lines:

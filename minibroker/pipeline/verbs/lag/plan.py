@@ -77,6 +77,15 @@ class LagPlan(NamedTuple):
             OUTPUT,
         ),
     ] = False
+    report: Annotated[
+        str | None,
+        Option(
+            "--report",
+            Kind("FILE.html"),
+            "write a page with the lag over time, anew at each look; it opens without a network",
+            OUTPUT,
+        ),
+    ] = None
     metrics: Annotated[
         str | None,
         Option(
@@ -116,6 +125,9 @@ kafka_consumergroup_oldest_unread_seconds (with --age) with the labels consumerg
 partition, and kafka_topic_partition_current_offset. kafka_consumergroup_up is 0 while the brokers
 do not answer.
 
+The page of --report has a line for each of the six readers that were behind most, the lag now, and
+a table of all. Of a long watch it has at most 600 looks, evenly spread.
+
 Neither Spark nor Java is needed. A look asks for 1,000 groups at most.
 """,
     examples=(
@@ -123,6 +135,7 @@ Neither Spark nor Java is needed. A look asks for 1,000 groups at most.
         "lag --group billing,search --topic orders",
         "lag --checkpoint ./archive --once",
         "lag --metrics 127.0.0.1:9308 --every 15s",
+        "lag --report lag.html",
     ),
     check=check,
 )

@@ -26,3 +26,12 @@ def test_the_sentence_names_the_page_that_cannot_be_written(tmp_path: Path) -> N
         page_file.check(str(tmp_path / "nowhere" / "page.html"))
     with pytest.raises(PipelineError, match=f"{tmp_path} cannot be written: Is a directory"):
         page_file.write(str(tmp_path), "")
+
+
+def test_a_page_is_replaced_whole(tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    path.write_text("old")
+    with path.open() as reader:
+        page_file.write(str(path), "new")
+        assert (reader.read(), path.read_text()) == ("old", "new")
+    assert list(tmp_path.iterdir()) == [path]

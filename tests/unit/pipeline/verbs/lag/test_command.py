@@ -47,3 +47,23 @@ def test_the_metrics_are_new_before_the_line_is_shown() -> None:
     for _ in range(2):
         lag._next(cast("Any", watch), cast("Any", View()), cast("LagMetrics", metrics))
     assert seen == [(second, second), ("no broker answers", None)]
+
+
+def test_a_page_that_cannot_be_written_is_told_and_the_watch_goes_on() -> None:
+    lines, metrics = list[Any](), Metrics()
+
+    class View:
+        def show(self, look: Look) -> None:
+            lines.append(look)
+
+        def tell(self, sentence: str) -> None:
+            lines.append(sentence)
+
+    class Report:
+        def write(self, look: Look) -> None:
+            raise PipelineError("lag.html cannot be written")
+
+    second = Look(2, (), {})
+    watch, view = cast("Any", Watch(second)), cast("Any", View())
+    assert lag._next(watch, view, cast("LagMetrics", metrics), cast("Any", Report())) == second
+    assert (lines, metrics.look) == ([second, "lag.html cannot be written"], second)
