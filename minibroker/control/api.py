@@ -24,11 +24,13 @@ from minibroker.control.paths import (
     topics,
     transactions,
 )
+from minibroker.control.registry_view import is_of_registry
 from minibroker.control.rest import RestApi
 from minibroker.control.scope import ControlScope
 from minibroker.rig.nodes import Nodes
 
 if TYPE_CHECKING:
+    from minibroker.control.messages import HttpRequest, Work
     from minibroker.rig.node import Node
 
 
@@ -47,6 +49,14 @@ class ControlApi(RestApi):
         access = access or Access()
         self.scope = ControlScope(node, nodes, access)
         super().__init__(OPERATIONS, access, self.scope)
+
+    def begin(self, request: HttpRequest) -> Work:
+        """Do `RestApi.begin`, for a path of the schema registry too. Raises HttpError."""
+        if not is_of_registry(request):
+            return super().begin(request)
+        self._access.check(request)
+        self._access.check_data(request)
+        return self.scope.registry.work(request)
 
 
 OPERATIONS: Final = page.with_overview(

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from minibroker.broker.config.broker import BrokerConfig
     from minibroker.broker.config.control import ControlOptions
     from minibroker.broker.config.options import TopicToCreate
+    from minibroker.control.messages import HttpRequest, Work
     from minibroker.rig.clock import MovableClock
 
 logger = logging.getLogger(__name__)
@@ -51,6 +52,7 @@ class ControlledBroker:
         self._new_tree = new_tree
         self._options = options
         self._node: Node
+        self._api: ControlApi
         self._server: HttpServer
         self._port = options.port
 
@@ -75,6 +77,12 @@ class ControlledBroker:
         scheme = "http" if self._options.tls is None else "https"
         return f"{scheme}://{self._options._replace(port=self._port).address}"
 
+    def show_registry(self, begin: Callable[[HttpRequest], Work]) -> None:
+        """Let the API show the schema registry of this broker, which began to serve; `begin`
+        returns the work for a request whose caller this API has let in.
+        """
+        self._api.scope.registry.begin = begin
+
     @property
     def failure(self) -> asyncio.Future[str]:
         """Return a future; it gets the reason when the broker cannot continue."""
@@ -90,9 +98,8 @@ class ControlledBroker:
             is_secured=lambda: self._settings().is_secured,
             page_only_reads=self._options.page_only_reads,
         )
-        self._server = HttpServer(
-            ControlApi(self._node, access, self._nodes).begin, self._context_source()
-        )
+        self._api = ControlApi(self._node, access, self._nodes)
+        self._server = HttpServer(self._api.begin, self._context_source())
         try:
             self._port = await self._server.listen(self._options.host, self._options.port)
         except OSError as error:

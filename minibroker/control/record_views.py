@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import codecs
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import msgspec
 
@@ -23,17 +23,28 @@ RECORD_BYTES_AROUND: Final = 32
 """Bytes that a record counts besides its key and value."""
 
 
+class ValueSchemas(Protocol):
+    """The schemas of values, for the thread that shows records."""
+
+    def decoded(self, data: bytes) -> tuple[int | None, Any]:
+        """Return the id of the schema of a value, None: it has none; and the value, None where
+        there is no decoder, or the bytes are not of the schema.
+        """
+
+
 class RecordForm(NamedTuple):
     """The choice of the records that are shown, and of their form. Constant."""
 
     format: str
-    """`text`, `json` or `base64`."""
+    """`text`, `json`, `base64` or `registry`."""
     bytes_max: int | None = None
     """Bytes of a key, value or header that are shown; None: all, and no sizes."""
     key: bytes | None = None
     """Only records with this key; None: all."""
     until_ms: int | None = None
     """Only records before this time; None: all."""
+    schemas: ValueSchemas | None = None
+    """The decoders of values, with the format `registry`."""
 
     def fits(self, record: TopicRecord) -> bool:
         """Return whether a record is shown."""
@@ -96,6 +107,13 @@ def record_view(record: TopicRecord, form: RecordForm) -> RecordView:
     key, key_fields = _part_of("key", record.key, form)
     value, value_fields = _part_of("value", record.value, form)
     fields = key_fields | value_fields
+    if form.schemas is not None and value is not None and value is record.value:
+        schema_id, content = form.schemas.decoded(value)
+        if schema_id is not None:
+            fields["schema_id"] = schema_id
+        if content is not None:
+            fields.pop("value_base64", None)
+            fields["value"] = content
     is_cut = False
     if form.bytes_max is not None:
         is_cut = key is not record.key or value is not record.value
@@ -129,8 +147,10 @@ def _part_of(
     assert part is not None
     is_whole = part is data
     content = _text(part, form.format, is_whole=is_whole)
-    if name == "value" and form.format == "json" and is_whole:
+    if name == "value" and form.format in ("json", "registry") and is_whole:
         content = _decoded(part)
+        if content is None and form.format == "registry":
+            content = _text(part, "text")
     if content is None:
         return part, {f"{name}_base64": base64.b64encode(part).decode()}
     return part, {name: content}

@@ -23,7 +23,7 @@ from minibroker.cli.errors import UsageError
 from minibroker.cli.moments import moment_of
 from minibroker.control.bodies import line_of
 from minibroker.control.messages import HttpError
-from minibroker.control.record_views import RECORD_BYTES_AROUND, RecordForm, first_record, text_of
+from minibroker.control.record_views import RECORD_BYTES_AROUND, RecordForm, first_record
 from minibroker.control.shapes import (
     PositionView,
     RecordsQuery,
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from minibroker.broker.partitions.partition import Partition
+    from minibroker.control.registry_view import RegistryView
     from minibroker.control.shapes import PartQuery, RawRecords, TailQuery
     from minibroker.rig.node import Node
     from minibroker.rig.nodes import Nodes
@@ -73,8 +74,11 @@ class _Place:
 class TopicReading:
     """One request for records of a topic. Owned by the loop."""
 
-    def __init__(self, nodes: Nodes, topic: str, query: RecordsQuery) -> None:
+    def __init__(
+        self, nodes: Nodes, topic: str, query: RecordsQuery, registry: RegistryView
+    ) -> None:
         self._nodes = nodes
+        self._registry = registry
         self._topic = topic
         self._query = query
         self._level = check_isolation(query.isolation)
@@ -161,8 +165,8 @@ class TopicReading:
             )
             limit = self._query.limit - len(self._records)
             try:
-                text = await asyncio.to_thread(
-                    text_of, batches, limit, self._bytes_left, self._form, self._scan_left
+                text = await self._registry.text(
+                    batches, limit, self._bytes_left, self._form, self._scan_left
                 )
             except CorruptionError as error:
                 raise HttpError(HTTPStatus.CONFLICT, f"{partition}: {error}") from None

@@ -10,6 +10,7 @@ from minibroker.control.families import ProcessMetrics
 from minibroker.control.fault_rules import FaultRules
 from minibroker.control.health import reasons_not_ready
 from minibroker.control.messages import HttpError
+from minibroker.control.registry_view import RegistryView
 from minibroker.control.samples import Sampler
 from minibroker.control.slices import Slices
 from minibroker.control.streams import Streams
@@ -35,6 +36,7 @@ class ControlScope:
         self.access = access
         self.faults = FaultRules()
         self.process = ProcessMetrics()
+        self.registry = RegistryView()
         self.samples = Sampler(lambda: self.running, self.faults.hits)
         self.slices = Slices()
         self.streams = Streams()

@@ -261,6 +261,7 @@ class FaultField(AnswerShape):
     """A field of a fault."""
 
     name: str
+    type: Annotated[str, Meta(description="`string`, `integer`, `number` or `boolean`.")]
     description: str
     choices: Annotated[list[str], Meta(description="The texts that it may be; empty: any.")]
 
@@ -273,11 +274,19 @@ def fault_fields() -> list[FaultField]:
     return [
         FaultField(
             name=name,
+            type=_type_of(hints[name]),
             description=sentences[name],
             choices=[*choices.get(name, _texts_of(hints[name]))],
         )
         for name, _, _ in _FAULT_FIELDS
     ]
+
+
+def _type_of(kind: Any) -> str:
+    """Return JSON's word for a type."""
+    words = {bool: "boolean", int: "integer", float: "number"}
+    kinds = (kind, *get_args(kind))
+    return next((word for part, word in words.items() if part in kinds), "string")
 
 
 def _texts_of(kind: Any) -> list[str]:
@@ -366,10 +375,11 @@ class ChoiceQuery(QueryShape):
     """A choice of records, and of the form in which they are shown."""
 
     format: Annotated[
-        Literal["text", "json", "base64"],
+        Literal["text", "json", "base64", "registry"],
         Meta(
             description="How a value is shown. text: in `value`. json: decoded, in `value`. base64:"
-            " in `value_base64`; so are, with text and json, bytes that are neither."
+            " in `value_base64`; so are, with text and json, bytes that are neither. registry: as"
+            " json, and values of Confluent's serializers by their schemas (Avro, JSON Schema)."
         ),
     ] = "text"
     isolation: Annotated[
@@ -459,6 +469,10 @@ class RecordView(AnswerShape):
         | None
     ) = UNSET
     cut: Annotated[bool, Meta(description="True where a part was cut.")] | UnsetType = UNSET
+    schema_id: (
+        Annotated[int, Meta(description="The schema of the value, with the format registry.")]
+        | UnsetType
+    ) = UNSET
 
 
 class PositionView(AnswerShape):

@@ -10,14 +10,12 @@ than that of a slow one. Between two looks a partition tells once that there is 
 
 from __future__ import annotations
 
-import asyncio
 from http import HTTPStatus
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from minibroker.control.bodies import line_of
 from minibroker.control.messages import HttpError
-from minibroker.control.record_views import text_of
 from minibroker.control.records import (
     READ_BYTES,
     form_of,
@@ -34,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from minibroker.broker.partitions.partition import Partition
+    from minibroker.control.registry_view import RegistryView
     from minibroker.control.shapes import TailQuery
     from minibroker.rig.nodes import Nodes
 
@@ -60,9 +59,10 @@ class _TailPlace:
 class TopicTail:
     """The tail of one stream. Owned by the loop."""
 
-    def __init__(self, nodes: Nodes, query: TailQuery) -> None:
+    def __init__(self, nodes: Nodes, query: TailQuery, registry: RegistryView) -> None:
         """Begin behind the last records of now. Raises HttpError."""
         self._nodes = nodes
+        self._registry = registry
         self._query = query
         self._level = check_isolation(query.isolation)
         self._form = form_of(query, nodes.all[0].clock.now_ms())
@@ -173,8 +173,7 @@ class TopicTail:
                         place.partition, offset, self._level, READ_BYTES, resident_only=is_resident
                     )
                 )
-                text = await asyncio.to_thread(
-                    text_of,
+                text = await self._registry.text(
                     batches,
                     limit - count,
                     bytes_max - size_bytes,

@@ -129,6 +129,10 @@ class RegistryApi:
     def begin(self, request: HttpRequest) -> Work:
         """Return the work for a request whose body is not read yet. Raises RegistryError."""
         self._access.check(request)
+        return self.begin_within(request)
+
+    def begin_within(self, request: HttpRequest) -> Work:
+        """Do `begin` for a caller that another API of this process has let in."""
         operation, parts, context = _PATHS.find(request)
         has_body = request.method in ("POST", "PUT")
         if has_body:

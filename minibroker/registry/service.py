@@ -51,6 +51,8 @@ class RegistryService:
         self._checks = SchemaChecks()
         self._server: HttpServer
         self._config: BrokerConfig
+        self.api: RegistryApi
+        """Constant after `start`."""
 
     @property
     def url(self) -> str:
@@ -61,14 +63,14 @@ class RegistryService:
         """Begin to serve. Raises MinibrokerError; then nothing is left running."""
         options = self._options
         tls = self._tls()
-        api = RegistryApi(
+        self.api = RegistryApi(
             SchemasTopic(self._broker),
             self._checks,
             RegistryAccess(options.users, is_local=options.is_local),
             Forwarding(partial(_peer_context, tls)),
         )
         self._server = HttpServer(
-            api.begin,
+            self.api.begin,
             None if tls is None else tls.context,
             service=SERVICE,
             refusal=RegistryError,

@@ -38,11 +38,14 @@ class Served(NamedTuple):
     def address(self) -> str:
         return f"127.0.0.1:{self.port}"
 
-    def ask(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
+    def ask(
+        self, method: str, path: str, body: object = None, headers: dict[str, str] | None = None
+    ) -> tuple[int, Any]:
         """Return status and text or JSON; status 0 while there is no answer."""
         connection = HTTPConnection("127.0.0.1", self.control_port, timeout=WAIT_SECONDS)
         try:
-            connection.request(method, path, None if body is None else json.dumps(body))
+            text = None if body is None else json.dumps(body)
+            connection.request(method, path, text, headers or {})
             response = connection.getresponse()
             text = response.read().decode()
         except OSError as error:
@@ -73,17 +76,17 @@ class Served(NamedTuple):
 
 
 @pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Callable[[], Served]]:
+def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
     """Yield a function that starts `serve --control` on one data directory, without waiting."""
     processes: list[ManagedProcess] = []
 
-    def serve() -> Served:
+    def serve(*words: str) -> Served:
         port, control_port = free_port(), free_port()
         command = [sys.executable, "-m", "minibroker", "serve", "--topic", "orders"]
         command += ["--listen", f"127.0.0.1:{port}", "--data-dir", str(tmp_path / "data")]
         command += ["--control", f"127.0.0.1:{control_port}"]
         ready_file = tmp_path / f"ready-{port}"
-        command += ["--ready-file", str(ready_file)]
+        command += ["--ready-file", str(ready_file), *words]
         processes.append(ManagedProcess(command, tmp_path / f"{port}.log"))
         return Served(processes[-1], port, control_port, ready_file)
 
@@ -92,7 +95,7 @@ def serve(tmp_path: Path) -> Iterator[Callable[[], Served]]:
         process.stop()
 
 
-def test_ready_is_when_a_client_succeeds(serve: Callable[[], Served]) -> None:
+def test_ready_is_when_a_client_succeeds(serve: Callable[..., Served]) -> None:
     first = serve()
     assert set(first.statuses_until_ready()) <= {0, 503, 200}
     assert first.succeeds()
@@ -107,7 +110,7 @@ def test_ready_is_when_a_client_succeeds(serve: Callable[[], Served]) -> None:
 
 
 def test_a_killed_broker_is_live_and_not_ready_until_it_is_back(
-    serve: Callable[[], Served],
+    serve: Callable[..., Served],
 ) -> None:
     served = serve()
     served.statuses_until_ready()
@@ -122,7 +125,7 @@ def test_a_killed_broker_is_live_and_not_ready_until_it_is_back(
     assert served.succeeds()
 
 
-def test_prometheus_reads_the_counters(serve: Callable[[], Served]) -> None:
+def test_prometheus_reads_the_counters(serve: Callable[..., Served]) -> None:
     served = serve()
     served.statuses_until_ready()
     confluent_produce(served.address, "orders", "none", "order", 20)
@@ -143,7 +146,7 @@ def test_prometheus_reads_the_counters(serve: Callable[[], Served]) -> None:
     assert found[end] == 20
 
 
-def test_the_ready_file_says_where_both_listen(serve: Callable[[], Served]) -> None:
+def test_the_ready_file_says_where_both_listen(serve: Callable[..., Served]) -> None:
     served = serve()
     served.process.wait_until(
         lambda: served.ready_file.exists() and served.ready_file.read_text().count("\n") == 2,
@@ -155,3 +158,18 @@ def test_the_ready_file_says_where_both_listen(serve: Callable[[], Served]) -> N
         f"minibroker control on http://127.0.0.1:{served.control_port}\n"
     )
     assert served.succeeds()
+
+
+def test_the_console_reads_only_and_shows_the_registry(serve: Callable[..., Served]) -> None:
+    served = serve("--registry", "127.0.0.1:0", "--console-read-only")
+    assert served.statuses_until_ready()[-1] == 200
+    page = {"Origin": f"http://127.0.0.1:{served.control_port}", "Sec-Fetch-Site": "same-origin"}
+    assert served.ask("GET", "/registry/subjects", headers=page) == (200, [])
+    _, views = served.ask("GET", "/views", headers=page)
+    assert ("schemas" in views["views"], views["may_write"]) == (True, False)
+    assert served.ask("POST", "/topics", {"name": "by-the-page"}, page)[0] == 403
+    assert served.ask("POST", "/topics", {"name": "by-a-program"})[0] == 201
+    status, text = served.ask("GET", "/", headers={**page, "Accept": "text/html"})
+    assert (status, text.lower().startswith("<!doctype html>")) == (200, True)
+    foreign = {**page, "Origin": "http://evil.example", "Sec-Fetch-Site": "cross-site"}
+    assert served.ask("GET", "/topics", headers=foreign)[0] == 403

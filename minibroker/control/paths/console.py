@@ -42,7 +42,7 @@ async def views(scope: ControlScope, call: ControlCall) -> Response:
             version=__version__,
             cluster_id=cluster_id,
             broker=scope.node.broker_id,
-            views=list(VIEWS),
+            views=[*VIEWS, *(["schemas"] if scope.registry.is_shown else [])],
             may_write=reason is None,
             why_not=reason,
             may_read_records=scope.access.may_read_data(),

@@ -32,7 +32,7 @@ SEED_BYTES_MAX: Final = 16 << 20
 async def read_records(scope: ControlScope, call: ControlCall) -> Response:
     """Return records of a topic."""
     scope.check_running()
-    reading = TopicReading(scope.nodes, call.part, call.query)
+    reading = TopicReading(scope.nodes, call.part, call.query, scope.registry)
     if call.query.wait_ms:
         records, positions = await scope.waiting.run(call.request, reading.run())
     else:
@@ -61,7 +61,9 @@ async def record_part(scope: ControlScope, call: ControlCall) -> Response:
 async def live_records(scope: ControlScope, call: ControlCall) -> EventStream:
     """Stream the records that come."""
     scope.check_running()
-    return scope.streams.open("records", TopicTail(scope.nodes, call.query).pieces())
+    return scope.streams.open(
+        "records", TopicTail(scope.nodes, call.query, scope.registry).pieces()
+    )
 
 
 async def write_records(scope: ControlScope, call: ControlCall) -> Response:

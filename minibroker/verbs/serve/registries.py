@@ -48,6 +48,8 @@ async def start_registries(
             registry = RegistryService(broker, options._replace(port=port), has_peers=has_peers)
             await registry.start()
             registries.append(registry)
+            if not isinstance(member, Broker):
+                member.show_registry(registry.api.begin_within)
     except BaseException:
         await stop_registries(registries)
         raise

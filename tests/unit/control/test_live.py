@@ -12,6 +12,7 @@ from minibroker.control import tails
 from minibroker.control.access import Access
 from minibroker.control.api import ControlApi
 from minibroker.control.records import partitions_of
+from minibroker.control.registry_view import RegistryView
 from minibroker.control.request_feed import SCANNED_MAX, RequestFeed
 from minibroker.control.shapes import FeedQuery, TailQuery
 from minibroker.control.tails import TopicTail
@@ -85,7 +86,9 @@ def test_a_tail_of_a_fast_topic_takes_what_the_rate_allows_and_counts_the_rest(
 
     async def look() -> dict[str, Any]:
         query = TailQuery(topic="orders", tail=0, rate=40)
-        pieces = TopicTail(ControlApi(kafka_broker._node).scope.nodes, query).pieces()
+        pieces = TopicTail(
+            ControlApi(kafka_broker._node).scope.nodes, query, RegistryView()
+        ).pieces()
         await kafka_broker._node.inspector.produce(
             "orders", key=None, values=values, headers=(), index=0, timestamp=None
         )
@@ -109,7 +112,9 @@ def test_an_event_of_a_tail_is_bounded_in_bytes(
 
     async def look() -> dict[str, Any]:
         query = TailQuery(topic="orders", tail=10, value_bytes_max=None)
-        pieces = TopicTail(ControlApi(kafka_broker._node).scope.nodes, query).pieces()
+        pieces = TopicTail(
+            ControlApi(kafka_broker._node).scope.nodes, query, RegistryView()
+        ).pieces()
         event = await next_event(pieces)
         await pieces.aclose()
         return event

@@ -37,7 +37,7 @@ def values(control: Control, query: str = "") -> list[Any]:
 def test_a_record_has_the_fields_of_a_seed() -> None:
     fields = RecordView.__struct_fields__
     assert fields[: len(_OF_RECORD)] == _OF_RECORD
-    assert fields[len(_OF_RECORD) :] == ("key_size", "value_size", "cut")  # of records in part
+    assert fields[len(_OF_RECORD) :] == ("key_size", "value_size", "cut", "schema_id")
     assert set(NewRecord.__struct_fields__) == set(_OF_RECORD)
 
 
@@ -128,7 +128,7 @@ def test_an_aborted_transaction_is_left_out(control: Control) -> None:
         (f"GET {RECORDS}?tail=1&since=-1h", None, 400, "since and tail are given"),
         (f"GET {RECORDS}?since=soon", None, 400, "soon"),
         (f"GET {RECORDS}?limit=1001", None, 400, "query 'limit' is '1001'"),
-        (f"GET {RECORDS}?format=avro", None, 400, "expected one of base64, json, text"),
+        (f"GET {RECORDS}?format=avro", None, 400, "expected one of base64, json, registry, text"),
         (f"POST {RECORDS}", {"record": []}, 400, "field 'record' is not known"),
         (f"POST {RECORDS}", {"records": []}, 400, "a list of length from 1"),
         (f"POST {RECORDS}", {"records": [{"value": 1}, {"vaule": 1}]}, 400, "records:1: 'vaule'"),
