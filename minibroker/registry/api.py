@@ -47,7 +47,6 @@ from minibroker.registry.changing import (
     delete_subject,
     delete_version,
     register,
-    same_version,
     set_config,
     set_mode,
 )
@@ -90,6 +89,7 @@ from minibroker.registry.topic import Elsewhere
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from minibroker.broker.slices import Steps
     from minibroker.control.messages import HttpRequest
     from minibroker.registry.access import RegistryAccess
     from minibroker.registry.checking import ResolvedSchema, SchemaChecks
@@ -221,7 +221,8 @@ class RegistryApi:
     async def versions(self, call: RegistryCall, state: RegistryState) -> Any:
         """List the versions of a subject."""
         subject = _subject(call, state)
-        numbers = listing.numbers(state, subject, _search(call), _page(call))
+        steps = listing.numbers(state, subject, _search(call), _page(call))
+        numbers = await run_with_pauses(steps)
         if not numbers:
             raise no_subject(subject)
         return numbers
@@ -258,11 +259,11 @@ class RegistryApi:
         """Return the version of a subject that has a schema."""
         subject = _subject(call, state)
         deleted = flag(call.query, "deleted")
-        if not state.versions(subject, deleted=deleted):
+        if state.latest(subject, deleted=deleted) is None:
             raise no_subject(subject)
         posted = await self._posted(call, state, subject)
         schema, _ = await self._canonical(call, state, subject, posted.schema, deleted=deleted)
-        entry = same_version(state, subject, schema, deleted=deleted)
+        entry = state.same(subject, schema, deleted=deleted)
         if entry is None:
             raise no_schema()
         return _view(entry)
@@ -274,11 +275,10 @@ class RegistryApi:
         posted = await self._posted(call, state, subject)
         check_registers(state, subject, posted.schema_id)
         schema, resolved = await self._canonical(call, state, subject, posted.schema)
-        is_new = same_version(state, subject, schema) is None
+        is_new = state.same(subject, schema) is None
         if is_new and state.mode(subject) != IMPORT:
             level = state.config(subject)["compatibilityLevel"]
-            entries = state.versions(subject)
-            messages = await self._messages(state, resolved, entries, level)
+            messages = await self._messages(state, resolved, _earlier(state, subject, level), level)
             if messages:
                 raise is_incompatible(subject, messages)
         change = register(state, subject, schema, posted.schema_id, posted.version)
@@ -287,7 +287,8 @@ class RegistryApi:
     async def delete_subject(self, call: RegistryCall, state: RegistryState) -> Revision:
         """Delete all versions of a subject."""
         permanent = flag(call.query, "permanent")
-        return delete_subject(state, _subject(call, state), permanent=permanent)
+        steps = delete_subject(state, _subject(call, state), permanent=permanent)
+        return await run_with_pauses(steps)
 
     async def delete_version(self, call: RegistryCall, state: RegistryState) -> Revision:
         """Delete a version of a subject."""
@@ -324,12 +325,14 @@ class RegistryApi:
 
     async def schema_subjects(self, call: RegistryCall, state: RegistryState) -> Any:
         """List the subjects that have a schema."""
-        return list(dict.fromkeys(entry.subject for entry in _places(call, state)))
+        places = await run_with_pauses(_places(call, state))
+        return lambda: sorted({subject for subject, _ in places})
 
     async def schema_versions(self, call: RegistryCall, state: RegistryState) -> Any:
         """List the versions that have a schema."""
-        return [
-            {"subject": entry.subject, "version": entry.version} for entry in _places(call, state)
+        places = await run_with_pauses(_places(call, state))
+        return lambda: [
+            {"subject": subject, "version": version} for subject, version in sorted(places)
         ]
 
     # Compatibility.
@@ -337,14 +340,13 @@ class RegistryApi:
     async def compatibility(self, call: RegistryCall, state: RegistryState) -> Any:
         """Say whether a schema fits a version, or all that its subject's level is about."""
         subject = _subject(call, state)
-        entries = state.versions(subject)
         level = state.config(subject)["compatibilityLevel"]
-        if "version" in call.parts:
-            version = version_of(call.parts["version"])
-            if not entries and version != LATEST:
-                raise no_subject(subject)
-            entries = [_version(call, state)] if entries else []
-            level = level.removesuffix("_TRANSITIVE")
+        if "version" not in call.parts:
+            entries = _earlier(state, subject, level)
+        elif version_of(call.parts["version"]) == LATEST and state.latest(subject) is None:
+            entries = []
+        else:
+            entries = [_version(call, state)]
         posted = await self._posted(call, state, subject)
         _, resolved = await self._canonical(call, state, subject, posted.schema)
         messages = await self._messages(state, resolved, entries, level)
@@ -454,12 +456,12 @@ class RegistryApi:
         level: str,
     ) -> list[str]:
         """Return why a schema does not fit versions. Raises RegistryError."""
-        rule = LEVELS[level]
         others = []
         turn = TimeSlice()
-        for entry in entries if rule.is_transitive else entries[-1:]:
-            context = context_of(entry.subject)
-            others.append((entry, resolve(state, context, entry.schema, deleted=True)))
+        for entry in entries:
+            if not entry.is_deleted:
+                context = context_of(entry.subject)
+                others.append((entry, resolve(state, context, entry.schema, deleted=True)))
             if turn.is_over:
                 await turn.pause()
         return await self._checks.messages(resolved, others, level)
@@ -496,15 +498,25 @@ def _version(call: RegistryCall, state: RegistryState, *, deleted: bool = False)
     """Return the version of the path. Raises RegistryError."""
     version = version_of(call.parts["version"])
     subject = _subject(call, state)
-    entries = state.versions(subject, deleted=deleted)
-    if not entries:
+    latest = state.latest(subject, deleted=deleted)
+    if latest is None:
         raise no_subject(subject)
     if version == LATEST:
-        return entries[-1]
+        return latest
     entry = state.subjects[subject].get(version)
     if entry is None or (entry.is_deleted and not deleted):
         raise no_version(version)
     return entry
+
+
+def _earlier(state: RegistryState, subject: str, level: str) -> list[VersionEntry]:
+    """Return the versions that a new schema has to fit, by a level; soft-deleted ones among them
+    do not count.
+    """
+    if LEVELS[level].is_transitive:
+        return list(state.subjects.get(subject, {}).values())
+    latest = state.latest(subject)
+    return [] if latest is None else [latest]
 
 
 def _id(call: RegistryCall, state: RegistryState) -> tuple[str, int]:
@@ -518,18 +530,13 @@ def _id(call: RegistryCall, state: RegistryState) -> tuple[str, int]:
     return context, schema_id
 
 
-def _places(call: RegistryCall, state: RegistryState) -> list[VersionEntry]:
-    """Return the versions that have the path's schema. Raises RegistryError(40403)."""
+def _places(call: RegistryCall, state: RegistryState) -> Steps[list[tuple[str, int]]]:
+    """Return (subject, version) that have the path's schema. Raises RegistryError(40403)."""
     context, schema_id = _id(call, state)
-    name, deleted = call.query.get("subject"), flag(call.query, "deleted")
-    return [
-        entry
-        for entry in sorted(
-            state.places(context, schema_id), key=lambda entry: (entry.subject, entry.version)
-        )
-        if (deleted or not entry.is_deleted)
-        and (not name or entry.subject == qualified(name, context))
-    ]
+    name = call.query.get("subject")
+    subject = qualified(name, context) if name else ""
+    search = Search(subject, flag(call.query, "deleted"))
+    return listing.places(state, context, schema_id, search)
 
 
 def _search(call: RegistryCall) -> Search:

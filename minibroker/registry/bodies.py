@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 LATEST: Final = NEW
 """The version that `latest` and -1 stand for."""
+EXTRA_BYTES_MAX: Final = 64 << 10
+"""Of the metadata of a schema, and of its rules."""
 _DIGITS_MAX: Final = 10
 
 
@@ -112,13 +114,17 @@ def schema_of(body: SchemaBody, state: RegistryState, context: str) -> PostedSch
 def _reference(body: ReferenceBody, state: RegistryState, context: str) -> Reference:
     version = body.version
     if version == LATEST:
-        versions = state.versions(qualified(body.subject, context))
-        version = versions[-1].version if versions else version
+        latest = state.latest(qualified(body.subject, context))
+        version = version if latest is None else latest.version
     return Reference(body.name, body.subject, version)
 
 
 def _extra(raw: msgspec.Raw) -> str | None:
     """Return metadata or rules as JSON with sorted keys. Raises RegistryError."""
+    if len(raw) > EXTRA_BYTES_MAX:
+        raise RegistryError(
+            UNPROCESSABLE, f"metadata and rules may each have {EXTRA_BYTES_MAX} bytes"
+        )
     try:
         value = msgspec.json.decode(raw, type=dict[str, Any] | None)
         return sorted_json(value)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from minibroker.broker.slices import gather
 from minibroker.registry.entries import (
     NUMBER_MAX,
     ContextEntry,
@@ -35,6 +36,7 @@ from minibroker.registry.subjects import DEFAULT, context_of, prefix_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from minibroker.broker.slices import Steps
     from minibroker.registry.state import RegistryState
 
 NEW: Final = -1
@@ -64,16 +66,6 @@ def check_registers(state: RegistryState, subject: str, schema_id: int) -> None:
         raise is_not_permitted(f"Subject {subject} is not in read-write mode")
 
 
-def same_version(
-    state: RegistryState, subject: str, schema: SchemaText, *, deleted: bool = False
-) -> VersionEntry | None:
-    """Return the newest version of a subject that has this schema, None without one."""
-    for entry in reversed(state.versions(subject, deleted=deleted)):
-        if entry.schema == schema:
-            return entry
-    return None
-
-
 def register(
     state: RegistryState, subject: str, schema: SchemaText, schema_id: int, version: int
 ) -> Revision:
@@ -83,7 +75,7 @@ def register(
     Raises RegistryError.
     """
     check_registers(state, subject, schema_id)
-    same = same_version(state, subject, schema)
+    same = state.same(subject, schema)
     if same is not None and schema_id in (NEW, same.schema_id) and version in (NEW, same.version):
         return Revision((), same)
     context = context_of(subject)
@@ -102,7 +94,8 @@ def register(
 
 def _new_version(state: RegistryState, subject: str, version: int) -> int:
     """Raises RegistryError(42201)."""
-    last = max(state.subjects.get(subject, {0: None}))
+    newest = state.latest(subject, deleted=True)
+    last = 0 if newest is None else newest.version
     if version == NEW:
         return last + 1
     if state.mode(subject) != IMPORT and version != last + 1:
@@ -110,30 +103,32 @@ def _new_version(state: RegistryState, subject: str, version: int) -> int:
     return version
 
 
-def delete_subject(state: RegistryState, subject: str, *, permanent: bool) -> Revision:
+def delete_subject(state: RegistryState, subject: str, *, permanent: bool) -> Steps[Revision]:
     """Return the change that deletes all versions; the answer is their numbers. Raises
     RegistryError.
     """
     check_writable(state, subject)
-    every = state.versions(subject, deleted=True)
-    if not every:
+    if state.latest(subject, deleted=True) is None:
         raise no_subject(subject)
-    active = [entry for entry in every if not entry.is_deleted]
-    if permanent:
-        if active:
-            raise is_not_soft_deleted(subject)
-        _check_unreferenced(state, every)
-        erased = [ErasedVersion(subject, entry.version) for entry in every]
-        return Revision(erased, [entry.version for entry in every])
-    if not active:
+    if permanent and state.latest(subject) is not None:
+        raise is_not_soft_deleted(subject)
+    if not permanent and state.latest(subject) is None:
         raise is_soft_deleted(subject)
-    _check_unreferenced(state, active)
-    entries: list[Entry] = [DeletedSubject(subject, active[-1].version)]
+    numbers: list[int] = []
+    for version, entry in state.subjects[subject].items():
+        if permanent or not entry.is_deleted:
+            _check_unreferenced(state, subject, version)
+            numbers.append(version)
+        yield
+    if permanent:
+        erased = yield from gather(ErasedVersion(subject, version) for version in numbers)
+        return Revision(erased, numbers)
+    entries: list[Entry] = [DeletedSubject(subject, numbers[-1])]
     if subject in state.modes:
         entries.append(ModeEntry(subject, None))
     if subject in state.configs:
         entries.append(SettingsEntry(subject, None))
-    return Revision(entries, [entry.version for entry in active])
+    return Revision(entries, numbers)
 
 
 def delete_version(
@@ -143,12 +138,11 @@ def delete_version(
     one. Raises RegistryError.
     """
     check_writable(state, subject)
-    every = state.versions(subject, deleted=True)
-    if not every or not (permanent or any(not entry.is_deleted for entry in every)):
+    latest = state.latest(subject) or (state.latest(subject, deleted=True) if permanent else None)
+    if latest is None:
         raise no_subject(subject)
     if version == NEW:
-        active = [entry for entry in every if not entry.is_deleted]
-        version = (active or every)[-1].version
+        version = latest.version
     entry = state.subjects[subject].get(version)
     if entry is None:
         raise no_version(version)
@@ -156,16 +150,15 @@ def delete_version(
         raise is_version_not_soft_deleted(subject, version)
     if not permanent and entry.is_deleted:
         raise is_version_soft_deleted(subject, version)
-    _check_unreferenced(state, [entry])
+    _check_unreferenced(state, subject, version)
     changed = ErasedVersion(subject, version) if permanent else entry._replace(is_deleted=True)
     return Revision([changed], version)
 
 
-def _check_unreferenced(state: RegistryState, entries: Sequence[VersionEntry]) -> None:
+def _check_unreferenced(state: RegistryState, subject: str, version: int) -> None:
     """Raise RegistryError(42206) for a version that another schema refers to."""
-    for entry in entries:
-        if state.referrers(entry.subject, entry.version):
-            raise is_referenced(entry.subject, entry.version)
+    if state.referrers(subject, version):
+        raise is_referenced(subject, version)
 
 
 def set_config(state: RegistryState, subject: str | None, fields: Mapping[str, Any]) -> Revision:

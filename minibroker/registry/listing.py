@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from minibroker.registry.subjects import EVERY_CONTEXT, context_of, name_within, prefix_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from minibroker.broker.slices import Steps
     from minibroker.registry.entries import VersionEntry
@@ -68,11 +68,10 @@ def subjects(state: RegistryState, search: Search, page: Page) -> Steps[list[str
     names: list[str] = []
     offset, limit = page.within(SUBJECTS_MAX)
     for name in _matching(state, search.prefix):
-        versions = state.subjects.get(name, {}) if name else {}
         # A soft-deleted subject is one whose versions are all deleted.
-        is_active = any(not entry.is_deleted for entry in versions.values())
+        is_active = state.latest(name) is not None
         is_listed = not is_active if search.deleted_only else search.deleted or is_active
-        if versions and is_listed:
+        if is_listed and name in state.subjects:
             if offset:
                 offset -= 1
             else:
@@ -90,26 +89,44 @@ def schemas(
     entries: list[VersionEntry] = []
     offset, limit = page.within(SCHEMAS_MAX)
     for name in _matching(state, search.prefix):
-        versions = [entry for entry in state.subjects.get(name, {}).values() if search.has(entry)]
-        for entry in versions[-1:] if latest_only else versions:
+        versions = state.subjects.get(name, {}).values()
+        for entry in list(reversed(versions) if latest_only else versions):
+            if not search.has(entry):
+                continue
             if offset:
                 offset -= 1
             elif len(entries) < limit:
                 entries.append(entry)
             yield
+            if latest_only or len(entries) >= limit:
+                break
         if len(entries) >= limit:
             break
         yield
     return entries
 
 
-def numbers(state: RegistryState, subject: str, search: Search, page: Page) -> list[int]:
+def numbers(state: RegistryState, subject: str, search: Search, page: Page) -> Steps[list[int]]:
     """Return the numbers of a subject's versions."""
     offset, limit = page.within(SUBJECTS_MAX)
-    versions = [
-        entry.version for entry in state.subjects.get(subject, {}).values() if search.has(entry)
-    ]
+    versions: list[int] = []
+    for entry in list(state.subjects.get(subject, {}).values()):
+        if search.has(entry):
+            versions.append(entry.version)
+        yield
     return versions[offset : offset + limit]
+
+
+def places(
+    state: RegistryState, context: str, schema_id: int, search: Search
+) -> Steps[list[tuple[str, int]]]:
+    """Return (subject, version) that have a schema; a prefix of the search is a whole name."""
+    pairs: list[tuple[str, int]] = []
+    for entry in state.places(context, schema_id):
+        if search.has(entry) and (not search.prefix or entry.subject == search.prefix):
+            pairs.append((entry.subject, entry.version))
+        yield
+    return pairs
 
 
 def find_context(
@@ -126,13 +143,6 @@ def find_context(
     others = [] if prefix_of(own) else sorted(state.contexts - {own})
     name = name_within(subject)
     for candidate in (own, *others):
-        full_name = f"{prefix_of(candidate)}{name}"
-        if _uses(state, candidate, schema_id, lambda entry: entry.subject == full_name):  # noqa: B023
+        if state.uses(candidate, schema_id, f"{prefix_of(candidate)}{name}"):
             return candidate
     return own if (own, schema_id) in state.schemas else None
-
-
-def _uses(
-    state: RegistryState, context: str, schema_id: int, fits: Callable[[VersionEntry], bool]
-) -> bool:
-    return any(fits(entry) for entry in state.places(context, schema_id))

@@ -24,7 +24,9 @@ from minibroker.registry.levels import DEFAULT_LEVEL, LEVELS
 from minibroker.registry.subjects import DEFAULT, context_of, prefix_of, qualified
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+
+    from minibroker.broker.slices import Steps
 
 READWRITE: Final = "READWRITE"
 READONLY: Final = "READONLY"
@@ -54,9 +56,11 @@ class RegistryState:
         """Subject, or context such as `:.a:`, or None → configuration."""
         self.modes: dict[str | None, str] = {}
         self.contexts: set[str] = {DEFAULT}
-        self._ids: dict[tuple[str, SchemaText], int] = {}
+        self._ids: dict[tuple[str, SchemaText], dict[int, None]] = {}
+        """(context, schema) → its ids; more than one only after an import."""
         self._last_ids: dict[str, int] = {}
-        self._places: dict[tuple[str, int], dict[SchemaPlace, None]] = {}
+        self._places: dict[tuple[str, int], dict[str, dict[int, None]]] = {}
+        """(context, id) → subject → versions."""
         self._referrers: dict[SchemaPlace, dict[SchemaPlace, None]] = {}
 
     # Questions.
@@ -66,9 +70,27 @@ class RegistryState:
         entries = self.subjects.get(subject, {}).values()
         return [entry for entry in entries if deleted or not entry.is_deleted]
 
+    def latest(self, subject: str, *, deleted: bool = False) -> VersionEntry | None:
+        """Return the last version of a subject, None without one; `deleted` as of `versions`."""
+        entries = reversed(self.subjects.get(subject, {}).values())
+        return next((entry for entry in entries if deleted or not entry.is_deleted), None)
+
+    def same(
+        self, subject: str, schema: SchemaText, *, deleted: bool = False
+    ) -> VersionEntry | None:
+        """Return the newest version of a subject that has this schema, None without one."""
+        context = context_of(subject)
+        numbers = [
+            number
+            for schema_id in self._ids.get((context, schema), ())
+            for number in self._places[context, schema_id].get(subject, ())
+        ]
+        entries = (self.subjects[subject][number] for number in sorted(numbers, reverse=True))
+        return next((entry for entry in entries if deleted or not entry.is_deleted), None)
+
     def id_of(self, context: str, schema: SchemaText) -> int | None:
         """Return the id that a schema has in a context, None: none yet."""
-        return self._ids.get((context, schema))
+        return next(iter(self._ids.get((context, schema), ())), None)
 
     def next_id(self, context: str) -> int:
         """Return the id for the next new schema of a context: above all that there ever were."""
@@ -78,10 +100,17 @@ class RegistryState:
         """Return the highest id of a context, 0 for none."""
         return self._last_ids.get(context, 0)
 
-    def places(self, context: str, schema_id: int) -> list[VersionEntry]:
-        """Return the versions that have a schema, soft-deleted ones too."""
-        places = self._places.get((context, schema_id), {})
-        return [self.subjects[place.subject][place.version] for place in places]
+    def places(self, context: str, schema_id: int) -> Iterator[VersionEntry]:
+        """Yield the versions that have a schema, soft-deleted ones too. The state may change
+        meanwhile: then some may be missing.
+        """
+        for subject, numbers in list(self._places.get((context, schema_id), {}).items()):
+            versions = self.subjects.get(subject, {})
+            yield from [versions[number] for number in numbers if number in versions]
+
+    def uses(self, context: str, schema_id: int, subject: str) -> bool:
+        """Return whether a subject has a version with a schema, soft-deleted or not."""
+        return subject in self._places.get((context, schema_id), ())
 
     def referrers(self, subject: str, version: int) -> list[VersionEntry]:
         """Return the versions that refer to this one and are not deleted."""
@@ -125,8 +154,10 @@ class RegistryState:
 
     # Entries.
 
-    def apply(self, entry: Entry) -> None:
-        """Change the state by the next entry of the topic."""
+    def apply(self, entry: Entry) -> Steps[None]:
+        """Change the state by the next entry of the topic. The caller runs all steps before it
+        applies another entry.
+        """
         match entry:
             case VersionEntry():
                 self._add(entry)
@@ -137,9 +168,11 @@ class RegistryState:
                     if number <= version:
                         old = self.subjects[subject][number]
                         self.subjects[subject][number] = old._replace(is_deleted=True)
+                    yield
             case ClearedSubject(subject):
                 for number in list(self.subjects.get(subject, {})):
                     self._erase(subject, number)
+                    yield
             case SettingsEntry(subject, values):
                 _set(self.configs, subject, values)
             case ModeEntry(subject, mode):
@@ -162,10 +195,10 @@ class RegistryState:
             self.subjects[subject] = dict(sorted(versions.items()))
         self.contexts.add(context)
         self.schemas[key] = entry.schema
-        self._ids.setdefault((context, entry.schema), entry.schema_id)
+        self._ids.setdefault((context, entry.schema), {})[entry.schema_id] = None
         self._last_ids[context] = max(self._last_ids.get(context, 0), entry.schema_id)
         place = SchemaPlace(subject, entry.version)
-        self._places.setdefault(key, {})[place] = None
+        self._places.setdefault(key, {}).setdefault(subject, {})[entry.version] = None
         for reference in entry.schema.references:
             target = SchemaPlace(qualified(reference.subject, context), reference.version)
             self._referrers.setdefault(target, {})[place] = None
@@ -186,10 +219,10 @@ class RegistryState:
         for reference in entry.schema.references:
             target = SchemaPlace(qualified(reference.subject, context), reference.version)
             _discard(self._referrers, target, place)
-        if _discard(self._places, key, place):
-            schema = self.schemas.pop(key)
-            if self._ids.get((context, schema)) == entry.schema_id:
-                del self._ids[context, schema]
+        subjects = self._places[key]
+        if _discard(subjects, entry.subject, entry.version) and not subjects:
+            del self._places[key]
+            _discard(self._ids, (context, self.schemas.pop(key)), entry.schema_id)
 
 
 def _scopes(subject: str) -> tuple[str, ...]:
@@ -205,10 +238,10 @@ def _set(values: dict[str | None, Any], name: str | None, value: Any) -> None:
         values[name] = value
 
 
-def _discard(sets: dict[Any, dict[SchemaPlace, None]], key: Any, place: SchemaPlace) -> bool:
+def _discard(sets: dict[Any, dict[Any, None]], key: Any, member: Any) -> bool:
     """Remove a member of a set; return whether that made the set empty, and drop it."""
     members = sets.get(key, {})
-    members.pop(place, None)
+    members.pop(member, None)
     if members:
         return False
     return sets.pop(key, None) is not None

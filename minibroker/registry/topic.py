@@ -45,6 +45,8 @@ logger = logging.getLogger(__name__)
 
 READ_BYTES: Final = 256 << 10
 """Bytes of batches that are decoded at once."""
+BATCH_BYTES: Final = 4 << 10
+"""Bytes of entries that are written at once; a larger one is alone."""
 SMALL_BYTES: Final = 4 << 10
 """Batches up to this size are decoded on the loop."""
 REPLICATED_S: Final = 10.0
@@ -138,7 +140,9 @@ class SchemasTopic:
             if next_offset == offset:
                 return
             for entry in entries:
-                self.state.apply(entry)
+                for _ in self.state.apply(entry):
+                    if turn.is_over:
+                        await turn.pause()
                 if turn.is_over:
                     await turn.pause()
             self._next_offset = next_offset
@@ -181,27 +185,45 @@ class SchemasTopic:
         return state
 
     async def write(self, partition: Partition, entries: Sequence[Entry]) -> None:
-        """Append the entries as one batch, and return when they are visible, and in the state.
+        """Append the entries, and return when they are visible, and in the state. A few small
+        entries are one batch.
 
         Raises RegistryError; LostLeadershipError: nothing was written.
+        """
+        end_offset = 0
+        batch: list[Record] = []
+        size_bytes, turn = 0, TimeSlice()
+        now_ms = self.broker.clock.now_ms()
+        for entry in entries:
+            key, value = encode(entry)
+            length = len(key) + len(value or b"")
+            if batch and size_bytes + length > BATCH_BYTES:
+                end_offset = await self._append(partition, batch, is_first=not end_offset)
+                batch, size_bytes = [], 0
+                await turn.pause()
+            batch.append(Record(0, now_ms, key, value))
+            size_bytes += length
+        end_offset = await self._append(partition, batch, is_first=not end_offset)
+        await self._until_visible(partition, end_offset)
+        await self.read()
+
+    async def _append(self, partition: Partition, records: list[Record], *, is_first: bool) -> int:
+        """Append a batch; return the offset behind it. Raises RegistryError, and
+        LostLeadershipError for a first one.
         """
         broker = self.broker
         if self._inspector is None or self._inspector[0] is not broker:
             self._inspector = (broker, Inspector(broker))
-        now_ms = broker.clock.now_ms()
-        records = [Record(0, now_ms, *encode(entry)) for entry in entries]
         try:
-            first_offset = await self._inspector[1].append(partition, records)
+            return len(records) + await self._inspector[1].append(partition, records)
         except KafkaError as error:
-            if error.code in _LOST:
+            if error.code in _LOST and is_first:
                 raise LostLeadershipError from None
             if error.code in _TOO_LARGE:
                 raise is_too_large(
                     f"the schema does not fit into a record of the topic {TOPIC}: {error}"
                 ) from None
             raise backend_failed(f"{partition} cannot be written: {error}") from None
-        await self._until_visible(partition, first_offset + len(records))
-        await self.read()
 
     async def reaches(self, offset: int) -> None:
         """Return when the state of a follower has the records before `offset`, which the leader has

@@ -14,6 +14,7 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.schema_registry import Schema, SchemaReference, SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
 from confluent_kafka.schema_registry.error import SchemaRegistryError
+from confluent_kafka.schema_registry.json_schema import JSONDeserializer, JSONSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
 from minibroker.testing import Broker
@@ -117,6 +118,16 @@ def test_client_of_confluent_uses_the_latest_version(
     )
     order = {"id": 7, "note": None}
     assert round_trip(broker, "orders", serializer, AvroDeserializer(client), order) == order
+
+
+def test_json_serializer_of_confluent_round_trips(
+    broker: Broker, client: SchemaRegistryClient
+) -> None:
+    serializer = JSONSerializer(json.dumps(ORDER_JSON), client)
+    with SchemaRegistryClient({"url": broker.registry_url}) as reader:
+        deserializer = JSONDeserializer(None, schema_registry_client=reader)
+        order = {"id": 7, "note": "soon"}
+        assert round_trip(broker, "json", serializer, deserializer, order) == order
 
 
 def test_client_of_confluent_walks_the_whole_api(client: SchemaRegistryClient) -> None:

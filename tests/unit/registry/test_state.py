@@ -22,8 +22,13 @@ LONG = SchemaText("AVRO", '"long"')
 def state_of(*entries: Entry) -> RegistryState:
     state = RegistryState()
     for entry in entries:
-        state.apply(entry)
+        apply(state, entry)
     return state
+
+
+def apply(state: RegistryState, entry: Entry) -> None:
+    for _ in state.apply(entry):
+        pass
 
 
 def numbers(state: RegistryState, subject: str, *, deleted: bool = False) -> list[int]:
@@ -49,9 +54,9 @@ def test_context_has_ids_of_its_own() -> None:
 def test_schema_of_two_subjects_stays_until_the_last_goes() -> None:
     state = state_of(VersionEntry("a", 1, 1, INT), VersionEntry("b", 1, 1, INT))
     assert [entry.subject for entry in state.places(".", 1)] == ["a", "b"]
-    state.apply(ErasedVersion("a", 1))
+    apply(state, ErasedVersion("a", 1))
     assert state.id_of(".", INT) == 1
-    state.apply(ErasedVersion("b", 1))
+    apply(state, ErasedVersion("b", 1))
     assert state.id_of(".", INT) is None
     assert state.names == []
 
@@ -77,7 +82,7 @@ def test_versions_are_ascending_in_any_order_of_records() -> None:
 def test_version_that_comes_again_replaces_the_first() -> None:
     state = state_of(VersionEntry("a", 1, 1, INT), VersionEntry("a", 1, 2, LONG))
     assert state.versions("a") == [VersionEntry("a", 1, 2, LONG)]
-    assert state.places(".", 1) == []
+    assert list(state.places(".", 1)) == []
     assert (".", 1) not in state.schemas
 
 
@@ -87,26 +92,26 @@ def test_referrer_counts_until_it_is_deleted() -> None:
     state = state_of(VersionEntry(":.c:a", 1, 2, INT), entry)
     assert state.referrers(":.c:a", 1) == [entry]
     assert state.referrers("a", 1) == []
-    state.apply(DeletedSubject(":.c:b", 1))
+    apply(state, DeletedSubject(":.c:b", 1))
     assert state.referrers(":.c:a", 1) == []
 
 
 def test_configuration_of_a_subject_stands_over_its_context_over_all() -> None:
     state = state_of(SettingsEntry(None, {"compatibilityLevel": "FULL"}))
     assert state.config(":.c:a")["compatibilityLevel"] == "FULL"
-    state.apply(SettingsEntry(":.c:", {"compatibilityLevel": "FORWARD", "normalize": True}))
-    state.apply(SettingsEntry(":.c:a", {"compatibilityLevel": "NONE"}))
+    apply(state, SettingsEntry(":.c:", {"compatibilityLevel": "FORWARD", "normalize": True}))
+    apply(state, SettingsEntry(":.c:a", {"compatibilityLevel": "NONE"}))
     assert state.config(":.c:a") == {"compatibilityLevel": "NONE", "normalize": True}
     assert state.config(":.c:b")["compatibilityLevel"] == "FORWARD"
     assert state.config("a")["compatibilityLevel"] == "FULL"
-    state.apply(SettingsEntry(None, None))
+    apply(state, SettingsEntry(None, None))
     assert state.config("a") == {"compatibilityLevel": "BACKWARD"}
 
 
 def test_mode_that_overrides_stands_over_those_of_subjects() -> None:
     state = state_of(ModeEntry("a", "IMPORT"), ModeEntry(None, "READONLY"))
     assert (state.mode("a"), state.mode("b")) == ("IMPORT", "READONLY")
-    state.apply(ModeEntry(None, "READONLY_OVERRIDE"))
+    apply(state, ModeEntry(None, "READONLY_OVERRIDE"))
     assert (state.mode("a"), state.mode("b")) == ("READONLY_OVERRIDE", "READONLY_OVERRIDE")
 
 
