@@ -343,7 +343,10 @@ class RegistryApi:
         level = state.config(subject)["compatibilityLevel"]
         if "version" not in call.parts:
             entries = _earlier(state, subject, level)
-        elif version_of(call.parts["version"]) == LATEST and state.latest(subject) is None:
+        elif state.latest(subject) is None:
+            version = version_of(call.parts["version"])
+            if version != LATEST:
+                raise no_version(version)
             entries = []
         else:
             entries = [_version(call, state)]

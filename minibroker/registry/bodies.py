@@ -32,7 +32,7 @@ T = TypeVar("T")
 LATEST: Final = NEW
 """The version that `latest` and -1 stand for."""
 EXTRA_BYTES_MAX: Final = 64 << 10
-"""Of the metadata of a schema, and of its rules."""
+"""Largest metadata of a schema, and largest rules."""
 _DIGITS_MAX: Final = 10
 
 
