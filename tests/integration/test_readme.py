@@ -53,6 +53,7 @@ TESTS_IN_PYTHON = (
     "Faults of several brokers",
 )
 TRACE = ROOT / "docs" / "how-to" / "trace.md"
+CONSOLE = ("The console", "A console that only reads")
 SERVICE_UNDER_TEST = "The service under test"
 OUTGROWING = "To Apache Kafka 4, and back"
 
@@ -90,7 +91,7 @@ def run_all(
 def test_every_section_has_a_test_or_a_reason() -> None:
     tested = {readme.TOP, "A broker", "Starting it", *TESTS_IN_PYTHON, "From any language"}
     tested |= {"Looking inside", "In the background", SERVICE_UNDER_TEST, "With one command"}
-    tested |= {"With one flag", "Access"}
+    tested |= {"With one flag", "Access", *CONSOLE}
     tested |= {"Seeds", "Lines of a seed", "A seed at the start", "Record a seed"}  # test_seeds.py
     tested |= {"Records, seeds and waits", "Records on the command line", "Waits in a script"}
     tested |= {"Groups on the command line", "Secured brokers"}  # test_command_line_page.py
@@ -390,6 +391,20 @@ def test_tokens_and_tls_of_the_control_api(tmp_path: Path) -> None:
             if "read.token" in call:
                 refused = call.replace("-sS --fail", "-sS -X POST").replace("metrics", "reset")
                 assert "only reads" in run_command(refused, tmp_path)
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+@pytest.mark.parametrize("section", CONSOLE)
+def test_the_console_is_at_its_address(tmp_path: Path, section: str) -> None:
+    (serve,) = commands(section)
+    control = f"127.0.0.1:{free_port()}"
+    command = f"{serve} --listen 127.0.0.1:0".replace("127.0.0.1:9093", control)
+    with serving(command, tmp_path):
+        page = run_command(f"curl -sS -H 'Accept: text/html' {control}", tmp_path)
+        assert 'src="/console/console.js"' in page
+        as_a_page = f"curl -sS -H 'Sec-Fetch-Site: same-origin' {control}/views"
+        may_write = json.loads(run_command(as_a_page, tmp_path))["may_write"]
+        assert may_write is ("--console-read-only" not in serve)
 
 
 def test_the_commands_of_the_way_to_kafka_and_back(tmp_path: Path) -> None:

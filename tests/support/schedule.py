@@ -43,6 +43,7 @@ FOLDERS = (
     "outgrowing",
     "crash",
     "compat_cluster",
+    "browser",
     "integration",
     "compat",
     "fuzz",

@@ -8,7 +8,7 @@ export const server = { access: "read", views: [], version: "", hasToken: false 
 export const mayChange = () => server.access === "full";
 
 // Returns a column with the broker of a row, where there are several.
-export const brokerColumn = (name = "broker") =>
+export const brokerColumn = (name = "broker_id") =>
   (server.brokers?.length > 1 ? [{ label: "Broker", kind: "num", text: (row) => row[name] ?? "" }] : []);
 
 export class ApiError extends Error {

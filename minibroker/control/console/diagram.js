@@ -6,7 +6,8 @@ const WIDTH = 720;
 const CLIENT_X = 150;
 const BROKER_X = 600;
 const STEP = 44;
-const TOP = 40;
+const TOP = 8;
+const HEAD = 26;
 export const EXCHANGES_MAX = 200;
 
 const label = (x, y, words, kind) => svg("text", { x, y, class: kind }, visible(words));
@@ -43,9 +44,10 @@ export function diagram(rows, client, broker, slowMs) {
     viewBox: `0 0 ${WIDTH} ${height}`, role: "img",
     "aria-label": `${shown.length} requests of a conversation, as a sequence diagram`,
   },
-  svg("line", { x1: CLIENT_X, x2: CLIENT_X, y1: 24, y2: height, class: "life" }),
-  svg("line", { x1: BROKER_X, x2: BROKER_X, y1: 24, y2: height, class: "life" }),
-  label(CLIENT_X, 16, shortened(client, 32), "who"), label(BROKER_X, 16, shortened(broker, 24), "who"),
+  svg("line", { x1: CLIENT_X, x2: CLIENT_X, y1: 0, y2: height, class: "life" }),
+  svg("line", { x1: BROKER_X, x2: BROKER_X, y1: 0, y2: height, class: "life" }),
   shown.map((row, index) => exchange(row, TOP + 12 + STEP * index, slowMs)));
-  return el("div", { class: "diagram", tabindex: "0", role: "group", "aria-label": "Sequence diagram" }, picture);
+  const head = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEAD}`, class: "ends", role: "img", "aria-label": visible(`${client} and ${broker}`) },
+    label(CLIENT_X, 17, shortened(client, 32), "who"), label(BROKER_X, 17, shortened(broker, 24), "who"));
+  return el("div", { class: "diagram", tabindex: "0", role: "group", "aria-label": "Sequence diagram" }, head, picture);
 }

@@ -6,6 +6,7 @@ import { Plot, Series } from "./plot.js";
 import { count } from "./values.js";
 
 const STATES = { Stable: "good", Empty: "", Dead: "bad" };
+const PLACES = { offset: "0", time: "-10m or 2026-11-24T17:30Z", shift: "-5 is five back" };
 const stateBadge = (state) => badge(state, STATES[state] ?? "warn");
 
 export async function groups(page) {
@@ -13,7 +14,7 @@ export async function groups(page) {
   page.head("Groups", { tools: [page.pauseButton()] });
   const table = new LiveTable("Groups", [
     { label: "Group", head: true, kind: "wide", text: (row) => row.group, node: (row) => link(row.group, "groups", row.group) },
-    { label: "Kind", text: (row) => row.type },
+    { label: "Kind", text: (row) => row.kind },
     { label: "State", text: (row) => row.state, node: (row) => stateBadge(row.state) },
     { label: "Members", kind: "num", text: (row) => count(row.members) },
     { label: "Lag", kind: "num", text: (row) => count(row.lag) },
@@ -50,16 +51,15 @@ async function group(page, name) {
   page.add(summary, plot.node, section("Offsets", offsets.node), section("Members", members.node));
   if (mayChange()) page.add(section("Move the offsets", el("div", { class: "card" }, reset(page, name))));
   page.equal({ path: path`/groups/${name}`, test: `kafka.lag(${python(name)})` });
-  page.follow("/live/lag", { group: name }, (event, value) => {
-    if (event !== "lag") return;
-    for (const [at, lag] of value.samples) series.add(at, lag);
+  page.follow("/live/samples", {}, (event, value) => {
+    for (const sample of event === "history" ? value.rows : event === "sample" ? [value] : []) series.add(sample.at_ms, sample.lag[name]);
     plot.draw(series.points);
   });
   page.poll(async () => {
     const one = await get(path`/groups/${name}`, {}, { signal: page.signal });
     summary.replaceChildren(facts([
-      ["State", stateBadge(one.state)], ["Kind", one.type], ["Members", count(one.members.length)], ["Lag", count(one.lag)],
-      ["Assignor", data(one.assignor || "–")], ["Generation", count(one.generation)], ["Coordinator", `broker ${one.broker}`],
+      ["State", stateBadge(one.state)], ["Kind", one.kind], ["Members", count(one.members.length)], ["Lag", count(one.lag)],
+      ["Assignor", data(one.assignor || "–")], ["Generation", count(one.generation)], ["Coordinator", `broker ${one.broker_id}`],
     ]));
     offsets.update(one.offsets);
     members.update(one.members);
@@ -74,24 +74,28 @@ function assignment(places) {
 
 async function remove(page, name) {
   const action = { method: "DELETE", path: path`/groups/${name}` };
-  if (await page.ask(`Delete group ${name} with its offsets?`, "Delete", action, `Group ${name} is deleted.`)) location.hash = "#/groups";
+  if (await page.ask(`Delete group ${name} with its offsets?`, "Delete", action) && await page.act(action, `Group ${name} is deleted.`)) location.hash = "#/groups";
 }
 
 function reset(page, name) {
   const to = select("to", [["earliest", "the oldest record"], ["latest", "the end"], ["offset", "an offset"], ["time", "a time"], ["shift", "so many records on"]]);
-  const place = field("Where", text("place", { placeholder: "0" }), "An offset, a time (-10m, 2026-11-24T17:30Z), or a number of records, -5 for back.");
-  const look = () => { place.hidden = !["offset", "time", "shift"].includes(to.value); };
+  const where = text("place");
+  const place = field("Where", where);
+  const look = () => {
+    place.hidden = !(to.value in PLACES);
+    where.placeholder = PLACES[to.value] ?? "";
+  };
   to.addEventListener("change", look);
   look();
   return page.form([
     el("p", { class: "quiet" }, "Only while the group has no member."),
     el("div", { class: "row" },
-      field("Topic", text("topic", { required: true })),
+      field("Topic", text("topic", { placeholder: "all" })),
       field("Partition", number("partition", { min: 0, step: 1, placeholder: "all" })),
       field("To", to), place),
   ], {
     verb: "Move",
-    make: ({ topic = "", partition, to: kind, place: at }) => {
+    make: ({ topic, partition, to: kind, place: at }) => {
       const body = { topic, partition, to: kind };
       if (kind === "time") body.time = at ?? "";
       else if (kind === "offset" || kind === "shift") body[kind] = whole(at);

@@ -4,8 +4,8 @@ import { Plot, Series } from "./plot.js";
 import { brief, bytes, duration } from "./values.js";
 
 const SHOWS = {
-  bytes, "bytes/s": (value) => `${bytes(Math.round(value))}/s`, ms: duration,
-  "%": (value) => `${brief(value)} %`, percent: (value) => `${brief(value)} %`,
+  B: bytes, "B/s": (value) => `${bytes(Math.round(value))}/s`, ms: duration, "%": (value) => `${brief(value)} %`,
+  "1/s": (value) => `${brief(value)}/s`,
 };
 const title = (name, unit) => `${name.replaceAll("_", " ")}${unit && !(unit in SHOWS) ? `, ${unit}` : ""}`;
 
@@ -15,12 +15,12 @@ export async function metrics(page) {
   const place = el("div", { class: "plots" });
   const note = el("p", { class: "quiet" }, "Sampled each second while a page is open. ", "Prometheus reads ", el("code", {}, "/metrics"), ".");
   page.add(note, place);
-  page.equal({ path: "/metrics/series" });
+  page.equal({ path: "/live/samples" }, { path: "/metrics" });
   let drawn = [];
   const filter = () => { for (const { name, plot } of drawn) plot.node.hidden = !name.includes(search.value); };
   search.addEventListener("input", filter);
-  page.follow("/live/metrics", {}, (event, value) => {
-    if (event === "series") {
+  page.follow("/live/samples", {}, (event, value) => {
+    if (event === "history") {
       drawn = value.names.map((name) => {
         const unit = value.units[name] ?? "";
         return { name, series: new Series(), plot: new Plot(title(name, unit), { show: SHOWS[unit] ?? brief }) };
@@ -28,9 +28,9 @@ export async function metrics(page) {
       place.replaceChildren(...drawn.map(({ plot }) => plot.node));
       filter();
       for (const row of value.rows) add(row);
-    } else if (event === "row") add(value);
+    } else if (event === "sample") add(value);
     else return;
     for (const { plot, series } of drawn) if (!plot.node.hidden) plot.draw(series.points);
   });
-  const add = ([at, ...numbers]) => numbers.forEach((number, index) => drawn[index]?.series.add(at, number));
+  const add = ({ at_ms: at, values: numbers }) => numbers.forEach((number, index) => drawn[index]?.series.add(at, number));
 }

@@ -72,7 +72,6 @@ export class Page {
           this.alert.hide();
         } catch (error) {
           this.fail(error);
-          if (error.status === 404) return;
         }
       }
       await wait(Math.max(everyMs, SHARE * (performance.now() - begin)), this.signal);
@@ -138,10 +137,19 @@ export class Page {
     }
   }
 
-  // Asks first; the question shows the lines.
-  async ask(question, verb, action, sentence) {
-    if (!await confirmed(question, verb, equalLines(action).node)) return undefined;
-    return this.act(action, sentence);
+  // Does an action, and looks again at what it changed.
+  async change(action, sentence, look) {
+    if (!await this.act(action, sentence)) return;
+    try {
+      await look();
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  // Asks first; the question shows the lines. Resolves to whether it is wanted.
+  ask(question, verb, action) {
+    return confirmed(question, verb, equalLines(action).node);
   }
 
   #last(action, sentence) {

@@ -46,7 +46,7 @@ export class Plot {
     this.most = svg("text", { x: LEFT - 6, y: TOP + 4, class: "axis end" });
     this.from = svg("text", { x: LEFT, y: this.height - 4, class: "axis" });
     this.to = svg("text", { y: this.height - 4, class: "axis end" });
-    this.picture = svg("svg", { height: this.height, role: "img", "aria-label": visible(title) },
+    this.picture = svg("svg", { hidden: true, height: this.height, role: "img", "aria-label": visible(title) },
       this.roof, this.base, this.area, this.line, this.most,
       svg("text", { x: LEFT - 6, y: this.floor + 3, class: "axis end" }, "0"), this.from, this.to);
     this.node = el("figure", { class: isLarge ? "plot large" : "plot" },
@@ -65,6 +65,7 @@ export class Plot {
 
   draw(points) {
     if (points.length === 0) return;
+    this.picture.removeAttribute("hidden");
     this.#fit();
     const most = ceiling(Math.max(...points.map(([, value]) => value)));
     const first = points[0][0];

@@ -22,10 +22,8 @@ export async function quotas(page) {
     { label: "Value", kind: "num", text: (row) => count(row.value) },
     ...(mayChange() ? [{
       label: "", kind: "act", text: () => "remove",
-      node: (row) => button("Remove", async () => {
-        const action = { method: "POST", path: "/quotas", body: { ...entity(row), remove: [row.key] } };
-        if (await page.act(action, `The limit of ${names(row)} is gone.`)) await look();
-      }, "small"),
+      node: (row) => button("Remove", () => page.change(
+        { method: "POST", path: "/quotas", body: { ...entity(row), remove: [row.key] } }, `The limit of ${names(row)} is gone.`, look), "small"),
     }] : []),
   ], { key: (row) => `${names(row)} ${row.key}`, empty: "No quota: every client may do as much as it can." });
   const look = async () => {

@@ -2,10 +2,13 @@
 import { blob, get, mayChange, path, server } from "./api.js";
 import { LiveTable, button, check, data, el, facts, field, hash, notice, number, select, text, values } from "./dom.js";
 import { equalLines, keywords, python } from "./equal.js";
-import { asBytes, asText, bytes, count, hexDump, moment, partOf, recent, prettyJson, shortened, visible } from "./values.js";
+import { asBytes, asText, bytes, count, hexDump, moment, partOf, recent, several, prettyJson, shortened, visible } from "./values.js";
 
 const CUT_BYTES = 16384;
 const TAIL_ROWS_MAX = 200;
+const RECORDS_MAX = 1000; // of one answer
+const READ_MAX = 50; // partitions of a topic
+const SEARCHED = 100_000; // the last offsets of a partition that a search for a key looks at
 const STARTS = [["newest", "newest"], ["oldest", "oldest"], ["offset", "offset …"], ["time", "time …"]];
 
 export async function records(page) {
@@ -17,7 +20,7 @@ export async function records(page) {
   if (!server.mayRead) throw new Error("The records of a secured broker need a token (--control-token).");
   if (mayChange()) page.add(writing(page, topic));
   if (page.query.live === "true") follow(page, topic);
-  else await browse(page, topic);
+  else await browse(page, topic, all.find((one) => one.name === topic)?.partitions.length ?? 1);
 }
 
 function choice(page, topic, all) {
@@ -26,9 +29,14 @@ function choice(page, topic, all) {
   const { query } = page;
   const topics = el("datalist", { id: "topics" }, all.slice(0, 1000).map((one) => el("option", { value: one.name })));
   const from = select("from", STARTS, query.from ?? "newest");
-  const at = field("At", text("at", { value: query.at ?? "", placeholder: "0" }), "An offset, or a time: -10m, 2026-11-24T17:30Z.");
-  at.hidden = !["offset", "time"].includes(from.value);
-  from.addEventListener("change", () => { at.hidden = !["offset", "time"].includes(from.value); });
+  const place = text("at", { value: query.at ?? "" });
+  const at = field("At", place);
+  const fit = () => {
+    at.hidden = !["offset", "time"].includes(from.value);
+    place.placeholder = from.value === "time" ? "-10m or 2026-11-24T17:30Z" : "0";
+  };
+  from.addEventListener("change", fit);
+  fit();
   const form = el("form", { class: "card" },
     el("div", { class: "row" },
       field("Topic", text("topic", { value: topic ?? "", list: "topics", required: true })), topics,
@@ -57,37 +65,64 @@ function choice(page, topic, all) {
 // Returns the query of the API for the fields of the form.
 function asked(query) {
   const { partition, from = "newest", at, key, uncommitted, registry } = query;
-  const wished = { partition, key, format: registry ? "registry" : "text", value_bytes_max: CUT_BYTES };
+  const wished = { partition, key, format: registry ? "registry" : "text", value_bytes_max: CUT_BYTES, max_bytes: query.live ? undefined : 4 << 20 };
   if (uncommitted) wished.isolation = "read_uncommitted";
   const limit = Number(query.limit ?? 50);
   if (query.live) return { ...wished, tail: 10, rate: 50 };
   wished.limit = limit;
-  if (from === "newest") wished.tail = limit;
+  if (from === "newest") wished.tail = key ? SEARCHED : limit;
   if (from === "offset") wished.offset = at || 0;
   if (from === "time") wished.since = at || "-1h";
   return wished;
 }
 
-async function browse(page, topic) {
+// Returns records of all partitions, and their ends: the API reads one partition after the other.
+async function readAll(address, wished, limit, partitions, signal) {
+  if (wished.tail !== undefined || partitions < 2 || wished.partition !== undefined) {
+    return get(address, wished, { signal });
+  }
+  const each = { ...wished, limit: Math.ceil(limit / Math.max(1, partitions / 10)) };
+  const whole = { records: [], positions: [] };
+  for (let partition = 0; partition < Math.min(partitions, READ_MAX); partition += 1) {
+    const answer = await get(address, { ...each, partition }, { signal });
+    whole.records.push(...answer.records);
+    whole.positions.push(...answer.positions);
+  }
+  whole.records.sort((one, other) => one.timestamp - other.timestamp);
+  return whole;
+}
+
+async function browse(page, topic, partitions) {
   const address = path`/topics/${topic}/records`;
   const wished = asked(page.query);
+  const limit = wished.limit;
+  if (wished.tail !== undefined && wished.partition === undefined) {
+    const most = Math.max(1, Math.floor(RECORDS_MAX / partitions));
+    if (!wished.key) wished.tail = Math.min(limit, most);
+    wished.limit = Math.min(limit * partitions, RECORDS_MAX);
+  }
   const table = recordTable(page, topic, "No record here.");
   const state = el("p", { class: "quiet", role: "status" }, "Reading …");
   const pages = el("div", { class: "row" });
   page.add(state, table.node, pages);
   page.equal({ path: address, query: wished, test: `kafka.records(${[python(topic), ...(wished.partition ? [wished.partition] : [])].join(", ")})` });
-  try {
-    const answer = await get(address, wished, { signal: page.signal });
-    const isNewest = (page.query.from ?? "newest") === "newest";
-    const rows = answer.records;
-    if (isNewest) rows.sort((one, other) => other.timestamp - one.timestamp || other.offset - one.offset);
-    table.update(rows.slice(0, wished.limit));
-    state.textContent = `${count(Math.min(rows.length, wished.limit))} records, ${isNewest ? "newest first" : "oldest first"}.`;
-    if (answer.positions.length === 1) pages.append(...turns(page, topic, answer.positions[0], rows, isNewest));
-  } catch (error) {
-    state.textContent = "";
-    page.fail(error);
-  }
+  page.reload = async () => {
+    try {
+      const answer = await readAll(address, wished, limit, partitions, page.signal);
+      const isNewest = (page.query.from ?? "newest") === "newest";
+      const rows = answer.records;
+      if (isNewest) rows.sort((one, other) => other.timestamp - one.timestamp || other.offset - one.offset);
+      table.update(rows.slice(0, limit));
+      const isWhole = !wished.key || answer.positions.every((place) => place.next_offset >= place.end_offset);
+      state.textContent = `${several(Math.min(rows.length, limit), "record")}, ${isNewest ? "newest first" : "oldest first"}.`
+        + (isWhole ? "" : " The search has not read everything: choose a partition, then go on.");
+      pages.replaceChildren(...(answer.positions.length === 1 ? turns(page, topic, answer.positions[0], rows, isNewest) : []));
+    } catch (error) {
+      state.textContent = "";
+      page.fail(error);
+    }
+  };
+  await page.reload();
 }
 
 // Returns links to the records before and behind these, of one partition.
@@ -106,7 +141,7 @@ function turns(page, topic, position, rows, isNewest) {
 
 function follow(page, topic) {
   const rate = select("rate", [["10", "10 a second"], ["50", "50 a second"], ["200", "200 a second"]], "50", { "aria-label": "At most" });
-  const state = el("p", { class: "quiet" }, "Waiting for records …");
+  const state = el("p", { class: "quiet state" }, "Waiting for records …");
   const table = recordTable(page, topic, "Waiting for records …", TAIL_ROWS_MAX);
   page.add(el("div", { class: "row" }, field("At most", rate), page.pauseButton(), button("Clear", () => table.clear()), state), table.node);
   const equal = equalLines();
@@ -123,7 +158,7 @@ function follow(page, topic) {
       total += value.records.length;
       leftOut += value.skipped;
       table.prepend(value.records);
-      state.textContent = `${count(total)} records, ${count(leftOut)} left out. The newest ${TAIL_ROWS_MAX} are shown.`;
+      state.textContent = `${several(total, "record")}, ${count(leftOut)} left out. The newest ${TAIL_ROWS_MAX} are shown.`;
     }, { inBackground: true });
   };
   rate.addEventListener("change", begin);
@@ -202,7 +237,7 @@ function content(page, topic, record, part) {
 
 async function download(page, topic, record, part) {
   try {
-    const whole = await blob(path`/topics/${topic}/value`, { partition: record.partition, offset: record.offset, part }, { signal: page.signal });
+    const whole = await blob(path`/topics/${topic}/part`, { partition: record.partition, offset: record.offset, part }, { signal: page.signal });
     const url = URL.createObjectURL(whole);
     const anchor = el("a", { href: url, download: `${topic.replace(/[^\w.-]/g, "_")}-${record.partition}-${record.offset}.${part}` });
     anchor.click();
@@ -278,6 +313,7 @@ function writing(page, topic) {
     done: (answer) => {
       const [place] = answer.records;
       notice(`Written to partition ${place.partition} at offset ${place.offset}.`);
+      page.reload?.();
     },
   });
   return el("details", { class: "adding" }, el("summary", {}, "Write a record"), el("div", { class: "card" }, form));

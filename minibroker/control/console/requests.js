@@ -3,7 +3,7 @@ import { brokerColumn, server } from "./api.js";
 import { LiveTable, badge, button, check, data, el, field, hash, link, number, select, text, values } from "./dom.js";
 import { diagram } from "./diagram.js";
 import { equalLines } from "./equal.js";
-import { bytes, clockTime, count, duration } from "./values.js";
+import { bytes, clockTime, count, duration, several, visible } from "./values.js";
 
 const ROWS_MAX = 300;
 const SLOW_MS = 1000;
@@ -19,8 +19,8 @@ export async function requests(page) {
   const state = el("p", { class: "quiet" }, "Waiting for requests …");
   page.add(picture, state, table.node);
   const wished = {
-    api: query.api, client_id: query.client_id, connection: query.connection, broker_id: query.broker_id,
-    errors: query.errors, slow_ms: query.only_slow && slowMs, rate: 100, last: 100,
+    api: query.api, client_id: query.client_id, client_address: query.client_address, broker_id: query.broker_id,
+    failed: query.failed, slow_ms: query.only_slow && slowMs, rate: 100, last: 100,
   };
   const equal = equalLines({ path: "/live/requests", query: wished });
   page.add(equal.node);
@@ -30,9 +30,14 @@ export async function requests(page) {
   let drawing;
   const draw = () => {
     drawing = undefined;
-    if (!query.connection || page.signal.aborted) return;
-    const client = rows.find((row) => row.client_id)?.client_id ?? query.connection;
-    picture.replaceChildren(diagram(rows, client, `broker ${rows[0]?.broker ?? ""}`, slowMs));
+    if (!(query.client_address || query.client_id) || page.signal.aborted) return;
+    const client = rows.find((row) => row.client_id)?.client_id ?? query.client_address;
+    const old = picture.firstElementChild;
+    const isAtEnd = !old || old.scrollTop + old.clientHeight >= old.scrollHeight - 4;
+    const top = old?.scrollTop ?? 0;
+    picture.replaceChildren(diagram(rows, client, `broker ${rows[0]?.broker_id ?? ""}`, slowMs));
+    const drawn = picture.firstElementChild;
+    drawn.scrollTop = isAtEnd ? drawn.scrollHeight : top;
   };
   page.follow("/live/requests", wished, (name, value) => {
     if (name === "hello") { rows.length = 0; table.clear(); }
@@ -42,7 +47,7 @@ export async function requests(page) {
     rows.push(...value.requests);
     rows.splice(0, Math.max(0, rows.length - ROWS_MAX));
     table.prepend(value.requests);
-    state.textContent = `${count(total)} requests, ${count(skipped)} left out. The newest ${ROWS_MAX} are shown, the newest first.`;
+    state.textContent = `${several(total, "request")}, ${count(skipped)} left out. The newest ${ROWS_MAX} are shown, the newest first.`;
     drawing ??= setTimeout(draw, DRAW_MS);
   }, { inBackground: true });
 }
@@ -53,17 +58,17 @@ function choice(query, slowMs) {
   const form = el("form", { class: "card" }, el("div", { class: "row" },
     field("API", text("api", { value: query.api ?? "", placeholder: "any, such as Fetch" })),
     field("Client id", text("client_id", { value: query.client_id ?? "", placeholder: "any" })),
-    field("Connection", text("connection", { value: query.connection ?? "", placeholder: "any, HOST:PORT" })),
+    field("Connection", text("client_address", { value: query.client_address ?? "", placeholder: "any, HOST:PORT" })),
     brokers,
     field("Slow from (ms)", number("slow_ms", { min: 0, value: slowMs })),
     check("only_slow", "Only slow ones", { checked: query.only_slow === "true" }),
-    check("errors", "Only errors", { checked: query.errors === "true" }),
+    check("failed", "Only errors", { checked: query.failed === "true" }),
     el("button", { class: "main", name: "filter" }, "Filter"),
     Object.keys(query).length ? el("a", { class: "button", href: "#/requests" }, "All") : null));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     const fields = values(form);
-    for (const name of ["only_slow", "errors"]) if (!fields[name]) delete fields[name];
+    for (const name of ["only_slow", "failed"]) if (!fields[name]) delete fields[name];
     if (fields.slow_ms === SLOW_MS) delete fields.slow_ms;
     location.hash = hash("requests", fields);
   });
@@ -75,12 +80,12 @@ function requestTable(slowMs) {
     { label: "Time", kind: "short mono", text: (row) => clockTime(row.at_ms) },
     {
       label: "Request", head: true, kind: "wide", text: (row) => `${row.api} v${row.version} ${row.subject}`,
-      node: (row) => el("span", {}, data(`${row.api} v${row.version}`), row.subject ? el("span", { class: "under" }, data(row.subject)) : ""),
+      node: (row) => el("span", {}, data(`${row.api} v${row.version}`), row.subject ? el("span", { class: "under preview", title: visible(row.subject) }, data(row.subject)) : ""),
     },
     {
-      label: "Client", kind: "wide", text: (row) => `${row.client_id} ${row.connection}`,
+      label: "Client", kind: "wide", text: (row) => `${row.client_id} ${row.client_address}`,
       node: (row) => el("span", {}, row.client_id ? link(row.client_id, "requests", { client_id: row.client_id }) : el("span", { class: "null" }, "no client id"),
-        el("span", { class: "under" }, el("a", { href: hash("requests", { connection: row.connection, broker_id: row.broker }), title: "This conversation as a diagram" }, data(row.connection)))),
+        el("span", { class: "under" }, el("a", { href: hash("requests", { client_address: row.client_address, broker_id: row.broker_id }), title: "This conversation as a diagram" }, data(row.client_address)))),
     },
     {
       label: "Took", kind: "num", text: (row) => `${row.duration_ms} ${row.request_bytes} ${row.answer_bytes}`,
@@ -93,7 +98,7 @@ function requestTable(slowMs) {
     },
     ...brokerColumn(),
   ], {
-    key: (row) => `${row.broker}-${row.number}`, rowsMax: ROWS_MAX, empty: "No request yet.",
+    key: (row) => `${row.broker_id}-${row.number}`, rowsMax: ROWS_MAX, empty: "No request yet.",
     rowClass: (row) => (row.duration_ms > slowMs ? "slow" : ""),
   });
 }

@@ -111,7 +111,7 @@ async function topic(page, name) {
   page.poll(async () => {
     const one = await get(path`/topics/${name}`, {}, { signal: page.signal });
     summary.replaceChildren(facts([
-      ["Records", count(one.records)], ["Size on disk", bytes(one.size_bytes)], ["Partitions", count(one.partitions.length)],
+      ["Records", count(sum(one.partitions, recordsOf))], ["Size on disk", bytes(sum(one.partitions, (place) => place.size_bytes))], ["Partitions", count(one.partitions.length)],
       ["Topic id", data(one.topic_id, "mono")], one.internal && ["Kind", "Kafka's own"],
     ]));
     partitions.update(one.partitions);
@@ -120,7 +120,7 @@ async function topic(page, name) {
 
 async function remove(page, name) {
   const action = { method: "DELETE", path: path`/topics/${name}`, test: `kafka.delete_topic(${python(name)})` };
-  if (await page.ask(`Delete topic ${name} with its records?`, "Delete", action, `Topic ${name} is deleted.`)) location.hash = "#/topics";
+  if (await page.ask(`Delete topic ${name} with its records?`, "Delete", action) && await page.act(action, `Topic ${name} is deleted.`)) location.hash = "#/topics";
 }
 
 // Returns the settings of a topic or a broker, with changes; look() reads them again.

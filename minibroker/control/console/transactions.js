@@ -4,16 +4,16 @@ import { LiveTable, badge, button, el, link, section } from "./dom.js";
 import { count, duration, moment } from "./values.js";
 
 const GOOD = ["CompleteCommit", "Empty"];
-const OPEN = ["Ongoing", "PrepareCommit", "PrepareAbort"];
 
 export async function transactions(page) {
   page.head("Transactions", { tools: [page.pauseButton()] });
   const abort = async (body, name) => {
-    if (await page.ask(`Abort ${name}?`, "Abort", { method: "POST", path: "/transactions/abort", body }, `${name} is aborted.`)) await look();
+    const action = { method: "POST", path: "/transactions/abort", body };
+    if (await page.ask(`Abort ${name}?`, "Abort", action)) await page.change(action, `${name} is aborted.`, look);
   };
   const known = new LiveTable("Transactions", [
     { label: "Transactional id", head: true, kind: "wide", text: (row) => row.transactional_id },
-    { label: "State", text: (row) => row.state, node: (row) => badge(row.state, OPEN.includes(row.state) ? "warn" : GOOD.includes(row.state) ? "good" : "") },
+    { label: "State", text: (row) => row.state, node: (row) => badge(row.state, row.is_open ? "warn" : GOOD.includes(row.state) ? "good" : "") },
     { label: "Open for", kind: "num", text: (row) => duration(row.age_ms) },
     { label: "Time-out", kind: "num", text: (row) => duration(row.timeout_ms) },
     { label: "Producer id", kind: "num", text: (row) => `${row.producer_id} epoch ${row.producer_epoch}` },
@@ -33,7 +33,7 @@ export async function transactions(page) {
     { label: "Producer id", kind: "num", text: (row) => `${row.producer_id} epoch ${row.producer_epoch}` },
     ...(mayChange() ? [{
       label: "", kind: "act", text: () => "abort",
-      node: (row) => button("Abort …", () => abort({ topic: row.topic, partition: row.partition, producer_id: row.producer_id, start_offset: row.start_offset }, `The transaction in ${row.topic} ${row.partition}`), "small danger"),
+      node: (row) => button("Abort …", () => abort({ topic: row.topic, partition: row.partition, producer_id: row.producer_id }, `The transaction in ${row.topic} ${row.partition}`), "small danger"),
     }] : []),
   ], { key: (row) => `${row.topic}-${row.partition}-${row.producer_id}`, empty: "None hangs." });
   const note = el("p", { class: "quiet", role: "status" });
@@ -43,7 +43,10 @@ export async function transactions(page) {
     const answer = await get("/transactions", {}, { signal: page.signal });
     known.update(answer.transactions);
     hanging.update(answer.hanging);
-    note.textContent = answer.cut ? "There are more." : "";
+    note.textContent = [
+      answer.cut ? "There are more." : "",
+      answer.knows_all ? "" : "Brokers of other processes coordinate some transactions, so it is not known which hang.",
+    ].join(" ");
   };
   page.poll(look);
 }

@@ -9,6 +9,9 @@ export const visible = (text) =>
 
 export const count = (number) => (number < 0 || number === null || number === undefined ? "–" : number.toLocaleString("en-US"));
 
+// Returns "1 record", "2 records".
+export const several = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
+
 export function bytes(size) {
   if (size === null || size === undefined || size < 0) return "–";
   if (size < 1024) return `${size} B`;

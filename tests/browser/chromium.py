@@ -1,0 +1,197 @@
+"""A real browser for the tests: Debian's Chromium and its driver, without a window.
+
+Nothing is downloaded: both programs are those of the machine. The browser keeps a log of its
+console and of each request, so that a test can show that a page asks nobody but its server.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from selenium import webdriver
+from selenium.common.exceptions import (
+    NoSuchElementException,
+    StaleElementReferenceException,
+    TimeoutException,
+)
+from selenium.webdriver.chrome.options import Options
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.select import Select
+from selenium.webdriver.support.wait import WebDriverWait
+
+from tests.support.made import BUILD, MissingError, required
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from selenium.webdriver.remote.webelement import WebElement
+
+DEADLINE_S: Final = 60.0
+LOOK_S: Final = 0.05
+WORDS_MAX: Final = 3000
+"""Characters of a page that a failure shows."""
+PROGRAMS: Final = ("chromium", "chromedriver")
+_SWITCHES: Final = (
+    "--headless=new",
+    "--no-sandbox",  # a container has no user namespaces
+    "--disable-dev-shm-usage",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--window-size=1280,900",
+)
+
+
+def new_driver(downloads: Path) -> webdriver.Chrome:
+    """Start the browser; it writes downloads there. Raises MissingError with what to install."""
+    programs = [shutil.which(name) for name in PROGRAMS]
+    if None in programs:
+        raise MissingError(
+            "no Chromium with its driver here (Debian: apt install chromium chromium-driver)"
+        )
+    os.environ["SE_OFFLINE"] = "true"
+    options = Options()
+    options.binary_location = str(programs[0])
+    for switch in _SWITCHES:
+        options.add_argument(switch)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
+    return webdriver.Chrome(options=options, service=Service(executable_path=str(programs[1])))
+
+
+def accessibility_checker() -> str:
+    """Return the script of axe-core. Raises MissingError."""
+    required(BUILD / "node" / ".done")
+    script = BUILD / "node" / "node_modules" / "axe-core" / "axe.min.js"
+    if not script.exists():
+        raise MissingError("axe-core is missing: run make build/node/.done")
+    return script.read_text()
+
+
+class ConsolePage:
+    """The console of a broker in the browser."""
+
+    def __init__(self, driver: webdriver.Chrome, url: str) -> None:
+        self.driver = driver
+        self.url = url
+
+    def open(self, view: str) -> None:
+        """Show a view, as `topics/orders`, from the start; wait for its title."""
+        self.driver.get("about:blank")
+        self.driver.get(f"{self.url}/#/{view}")
+        self.until(lambda: self.find("h1").text != "")
+
+    def go(self, view: str) -> None:
+        """Show a view as a link on the page does."""
+        self.driver.execute_script("location.hash = arguments[0]", f"#/{view}")
+
+    def find(self, selector: str) -> WebElement:
+        """Return the first element of a CSS selector. Raises NoSuchElementException."""
+        return self.driver.find_element(By.CSS_SELECTOR, selector)
+
+    def find_all(self, selector: str) -> list[WebElement]:
+        """Return the elements of a CSS selector."""
+        return self.driver.find_elements(By.CSS_SELECTOR, selector)
+
+    def button(self, label: str, within: str = "body") -> WebElement:
+        """Return the button with this label. Raises NoSuchElementException."""
+        for element in self.find_all(f"{within} button"):
+            if element.is_displayed() and element.text.strip() == label:
+                return element
+        raise NoSuchElementException(f"no button {label!r}")
+
+    def press(self, label: str, within: str = "body") -> None:
+        """Press a button, once it is there."""
+        self.until(lambda: self.button(label, within) is not None)
+        self.button(label, within).click()
+
+    def fill(self, name: str, value: str, within: str = "main") -> None:
+        """Write into the field of this name, or choose in it."""
+        field = self.find(f"{within} [name={name}]")
+        if field.tag_name == "select":
+            Select(field).select_by_value(value)
+            return
+        field.clear()
+        field.send_keys(value)
+
+    def unfold(self, summary: str) -> None:
+        """Open what stands under a summary."""
+        for element in self.find_all("summary"):
+            if element.text == summary:
+                element.click()
+                return
+        raise NoSuchElementException(f"no summary {summary!r}")
+
+    @property
+    def words(self) -> str:
+        """Return the text that the page shows."""
+        return str(self.find("body").text)
+
+    def rows(self, caption: str) -> list[list[str]]:
+        """Return the texts of a table's cells, row by row."""
+        rows: list[list[str]] = self.driver.execute_script(_ROWS, caption)
+        return rows
+
+    def until(self, holds: Callable[[], bool], timeout_s: float = DEADLINE_S) -> None:
+        """Wait until something holds. Raises AssertionError with what the page shows."""
+
+        def looks(_: object) -> bool:
+            try:
+                return holds()
+            except (NoSuchElementException, StaleElementReferenceException, IndexError):
+                return False
+
+        try:
+            WebDriverWait(self.driver, timeout_s, LOOK_S).until(looks)
+        except TimeoutException:
+            shown = self.words[:WORDS_MAX]
+            raise AssertionError(f"not within {timeout_s} s; the page shows:\n{shown}") from None
+
+    def prefer(self, scheme: str) -> None:
+        """Take light or dark colours, as the system would say."""
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+    def resize(self, width: int, height: int = 900) -> None:
+        """Make the window so wide."""
+        self.driver.execute_cdp_cmd(
+            "Emulation.setDeviceMetricsOverride",
+            {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600},
+        )
+
+    def console_errors(self) -> list[str]:
+        """Return what the browser complained of since the last call."""
+        entries: list[dict[str, Any]] = self.driver.get_log("browser")  # type: ignore[no-untyped-call]
+        return [entry["message"] for entry in entries if entry["level"] in ("SEVERE", "WARNING")]
+
+    def foreign_requests(self) -> list[str]:
+        """Return the addresses that were asked since the last call and are not the broker's."""
+        entries: list[dict[str, Any]] = self.driver.get_log("performance")  # type: ignore[no-untyped-call]
+        messages = [json.loads(entry["message"])["message"] for entry in entries]
+        asked = [
+            message["params"]["request"]["url"]
+            for message in messages
+            if message["method"] == "Network.requestWillBeSent"
+        ]
+        return [url for url in asked if not _is_of(url, self.url)]
+
+
+_ROWS: Final = """
+const table = [...document.querySelectorAll("table")]
+  .find((one) => one.caption?.textContent === arguments[0] && !one.hidden);
+const rows = table ? [...table.tBodies[0].rows] : [];
+return rows.map((row) => [...row.cells].map((cell) => cell.innerText));
+"""
+
+
+def _is_of(url: str, server: str) -> bool:
+    parts = urlsplit(url)
+    return parts.scheme in ("data", "about", "blob") or parts.netloc == urlsplit(server).netloc

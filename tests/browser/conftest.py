@@ -1,0 +1,80 @@
+"""One browser for all tests of the folder, and brokers with a console."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from tests.browser.chromium import ConsolePage, new_driver
+from tests.support.processes import ManagedProcess, free_port
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from selenium import webdriver
+
+START_SECONDS = 120.0
+
+
+class ConsoleBroker(NamedTuple):
+    """A broker with a console."""
+
+    address: str
+    url: str
+
+
+@pytest.fixture(scope="session")
+def downloads(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the directory of the browser's downloads."""
+    return tmp_path_factory.mktemp("downloads")
+
+
+@pytest.fixture(scope="session")
+def driver(downloads: Path) -> Iterator[webdriver.Chrome]:
+    """Yield the browser."""
+    chromium = new_driver(downloads)
+    yield chromium
+    chromium.quit()
+
+
+@pytest.fixture(scope="session")
+def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., ConsoleBroker]]:
+    """Yield a function that starts a broker in memory with a console and these options."""
+    processes: list[ManagedProcess] = []
+    directory = tmp_path_factory.mktemp("console")
+
+    def start(*options: str) -> ConsoleBroker:
+        port, control_port = free_port(), free_port()
+        ready_file = directory / f"ready-{port}"
+        command = [sys.executable, "-m", "minibroker", "serve", "--memory"]
+        command += ["--listen", f"127.0.0.1:{port}", "--control", f"127.0.0.1:{control_port}"]
+        command += ["--ready-file", str(ready_file), *options]
+        process = ManagedProcess(command, directory / f"{port}.log")
+        processes.append(process)
+        process.wait_until(ready_file.exists, START_SECONDS, "the ready file")
+        return ConsoleBroker(f"127.0.0.1:{port}", f"http://127.0.0.1:{control_port}")
+
+    yield start
+    for process in processes:
+        process.stop()
+
+
+@pytest.fixture(scope="session")
+def console_broker(start: Callable[..., ConsoleBroker]) -> ConsoleBroker:
+    """Return the broker that most tests share; each has topics and groups of its own."""
+    return start("--topic", "orders:3")
+
+
+@pytest.fixture
+def page(driver: webdriver.Chrome, console_broker: ConsoleBroker) -> Iterator[ConsolePage]:
+    """Yield the page; in the end there was no error on it, and it asked nobody but its broker."""
+    console = ConsolePage(driver, console_broker.url)
+    console.console_errors()
+    console.foreign_requests()
+    yield console
+    assert console.console_errors() == []
+    assert console.foreign_requests() == []
+    driver.get("about:blank")  # ends its streams

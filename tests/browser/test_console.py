@@ -1,0 +1,444 @@
+"""The console in use: a person at a browser, and real clients at the broker."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import pytest
+import requests
+from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+from selenium.webdriver.common.keys import Keys
+
+from tests.browser.chromium import ConsolePage, accessibility_checker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from selenium import webdriver
+
+    from tests.browser.conftest import ConsoleBroker
+
+WAIT_S = 60.0
+MARKUP = '<img src=x onerror="document.title=1;alert(1)">'
+VIEWS = {
+    "topics": "Topics",
+    "topics/orders": "orders",
+    "records": "Records",
+    "records/orders": "Records of orders",
+    "groups": "Groups",
+    "transactions": "Transactions",
+    "clients": "Connections",
+    "quotas": "Quotas",
+    "requests": "Requests",
+    "metrics": "Metrics",
+    "cluster": "Brokers",
+    "faults": "Faults",
+    "clock": "Clock",
+}
+
+
+def make_topic(broker: ConsoleBroker, name: str, **config: str) -> None:
+    admin = AdminClient({"bootstrap.servers": broker.address})
+    admin.create_topics([NewTopic(name, 1, config=config)])[name].result(WAIT_S)
+
+
+def write(broker: ConsoleBroker, topic: str, value: bytes, **fields: Any) -> None:
+    """Write a record. Raises KafkaException if the broker refuses it."""
+    errors: list[Any] = []
+    producer = Producer(
+        {
+            "bootstrap.servers": broker.address,
+            "client.id": fields.pop("client_id", "writer"),
+            "retries": 0,
+            "message.max.bytes": 12_000_000,
+        }
+    )
+    producer.produce(topic, value, on_delivery=lambda error, _: errors.append(error), **fields)
+    assert producer.flush(WAIT_S) == 0
+    if errors[0] is not None:
+        raise KafkaException(errors[0])
+
+
+def first_record(broker: ConsoleBroker, topic: str, partition: int) -> Message:
+    consumer = Consumer({"bootstrap.servers": broker.address, "group.id": "a-reader"})
+    try:
+        consumer.assign([TopicPartition(topic, partition, 0)])
+        message = consumer.poll(WAIT_S)
+    finally:
+        consumer.close()
+    assert message is not None
+    assert message.error() is None
+    return message
+
+
+@contextmanager
+def committed(
+    broker: ConsoleBroker, group: str, topic: str, offset: int, **config: Any
+) -> Iterator[Consumer]:
+    """Commit an offset of partition 0 as no member of a group; its client is open meanwhile."""
+    consumer = Consumer({"bootstrap.servers": broker.address, "group.id": group, **config})
+    consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
+    try:
+        yield consumer
+    finally:
+        consumer.close()
+
+
+@contextmanager
+def member_of(broker: ConsoleBroker, group: str, topic: str, **config: Any) -> Iterator[None]:
+    """Run a consumer of a group meanwhile; it reads and commits nothing."""
+    is_over = threading.Event()
+    has_joined = threading.Event()
+    consumer = Consumer(
+        {
+            "bootstrap.servers": broker.address,
+            "group.id": group,
+            "client.id": "member",
+            "enable.auto.commit": False,
+            **config,
+        }
+    )
+    consumer.subscribe([topic], on_assign=lambda *_: has_joined.set())
+
+    def run() -> None:
+        while not is_over.is_set():
+            consumer.poll(0.1)
+        consumer.close()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        assert has_joined.wait(WAIT_S)
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def status_of(broker: ConsoleBroker, path: str) -> Any:
+    return requests.get(broker.url + path, timeout=WAIT_S).json()
+
+
+def test_the_rail_leads_to_every_view_that_the_server_offers(page: ConsolePage) -> None:
+    page.open("topics")
+    offered = {anchor.get_attribute("data-view") for anchor in page.find_all("#nav a")}
+    assert offered == {view.partition("/")[0] for view in VIEWS}
+    for view, title in VIEWS.items():
+        page.go(view)
+        page.until(lambda title=title: page.find("h1").text == title)  # type: ignore[misc]
+        page.until(lambda: page.find("main table, main svg, main form") is not None)
+        assert not [alert.text for alert in page.find_all("[role=alert]") if alert.is_displayed()]
+    page.driver.back()
+    page.until(lambda: page.find("h1").text == "Faults")
+
+
+def test_a_view_takes_the_focus_and_a_keyboard_reaches_it(page: ConsolePage) -> None:
+    page.open("topics")
+    page.driver.switch_to.active_element.send_keys(Keys.TAB)
+    assert page.driver.switch_to.active_element.text == "Skip to the content"
+    page.find("#nav a[data-view=groups]").send_keys(Keys.ENTER)
+    page.until(lambda: page.find("h1").text == "Groups")
+    assert page.driver.switch_to.active_element.tag_name == "h1"
+    assert page.driver.title == "Groups · minibroker"
+
+
+def test_a_topic_of_the_page_is_there_for_a_client(
+    page: ConsolePage, console_broker: ConsoleBroker
+) -> None:
+    page.open("topics")
+    page.unfold("Create a topic")
+    page.fill("name", "made-here")
+    page.fill("partitions", "2")
+    page.fill("configs", "cleanup.policy=compact")
+    page.press("Create topic")
+    page.until(lambda: any(row[0] == "made-here" for row in page.rows("Topics")))
+    topics = AdminClient({"bootstrap.servers": console_broker.address}).list_topics().topics
+    assert len(topics["made-here"].partitions) == 2
+    page.go("topics/made-here")
+    page.until(lambda: ["cleanup.policy", "compact"] in [row[:2] for row in page.rows("Settings")])
+    page.press("Delete …")
+    page.press("Delete", "dialog")
+    page.until(lambda: page.find("h1").text == "Topics")
+    page.until(lambda: all(row[0] != "made-here" for row in page.rows("Topics")))
+
+
+def test_a_record_of_the_page_is_read_by_a_client(
+    page: ConsolePage, console_broker: ConsoleBroker
+) -> None:
+    make_topic(console_broker, "written-here")
+    page.open("records/written-here")
+    page.unfold("Write a record")
+    page.fill("key", "o-1", "details")
+    page.fill("value", '{"amount": 12}', "details")
+    page.fill("headers", "trace=4bf9", "details")
+    page.press("Write")
+    page.until(lambda: "at offset 0" in page.find("#notice").text)
+    message = first_record(console_broker, "written-here", 0)
+    assert (message.key(), message.value()) == (b"o-1", b'{"amount": 12}')
+    assert message.headers() == [("trace", b"4bf9")]
+    page.until(lambda: page.rows("Records")[0][3:5] == ["o-1", '{"amount": 12}'])
+
+
+def test_the_tail_shows_records_as_a_client_writes_them(
+    page: ConsolePage, console_broker: ConsoleBroker
+) -> None:
+    make_topic(console_broker, "followed")
+    page.open("records/followed?live=true")
+    page.until(lambda: "Waiting for records" in page.words)
+    for number in range(3):
+        write(console_broker, "followed", b"v%d" % number)
+        page.until(lambda number=number: page.rows("Records")[0][4] == f"v{number}")  # type: ignore[misc]
+    assert [row[4] for row in page.rows("Records")] == ["v2", "v1", "v0"]
+
+
+def test_a_tail_keeps_the_newest_rows_and_counts_what_it_leaves_out(
+    page: ConsolePage, console_broker: ConsoleBroker
+) -> None:
+    make_topic(console_broker, "flooded")
+    page.open("records/flooded?live=true")
+    page.until(lambda: "Waiting for records" in page.words)
+    producer = Producer({"bootstrap.servers": console_broker.address})
+    for number in range(20_000):
+        producer.produce("flooded", b"%d" % number)
+    assert producer.flush(WAIT_S) == 0
+    page.until(lambda: "20,000" in _total(page.find(".state").text))
+    assert len(page.rows("Records")) <= 200
+
+
+def _total(words: str) -> str:
+    """Return how many records were shown and left out, as one number."""
+    parts = words.replace(",", "").split()
+    return f"{int(parts[0]) + int(parts[2]):,}" if "left" in parts else ""
+
+
+def test_the_plot_of_a_lag_moves_with_it(page: ConsolePage, console_broker: ConsoleBroker) -> None:
+    make_topic(console_broker, "lagging")
+    with committed(console_broker, "slow-group", "lagging", 0):
+        page.open("groups/slow-group")
+        page.until(lambda: page.find(".plot .now").text == "0")
+        before = page.find(".plot polyline").get_attribute("points")
+        for _ in range(7):
+            write(console_broker, "lagging", b"v")
+        page.until(lambda: page.find(".plot .now").text == "7")
+        assert page.find(".plot polyline").get_attribute("points") != before
+        page.until(lambda: page.rows("Offsets")[0][2:5] == ["0", "7", "7"])
+
+
+def test_offsets_are_moved_on_the_page(page: ConsolePage, console_broker: ConsoleBroker) -> None:
+    make_topic(console_broker, "again")
+    for _ in range(3):
+        write(console_broker, "again", b"v")
+    with committed(console_broker, "moved", "again", 3) as consumer:
+        page.open("groups/moved")
+        page.until(lambda: page.rows("Offsets")[0][2] == "3")
+        page.fill("topic", "again")
+        page.fill("to", "offset")
+        page.fill("place", "1")
+        page.press("Move")
+        page.until(lambda: page.rows("Offsets")[0][2] == "1")
+        assert consumer.committed([TopicPartition("again", 0)], WAIT_S)[0].offset == 1
+
+
+def test_a_fault_of_the_page_fails_a_client_and_counts_it(
+    page: ConsolePage, console_broker: ConsoleBroker
+) -> None:
+    page.open("faults")
+    page.until(lambda: page.find("[name=error]").is_displayed())
+    page.fill("error", "TOPIC_AUTHORIZATION_FAILED")
+    page.fill("api", "Produce")
+    page.fill("client_id", "unlucky")
+    page.press("Add fault")
+    page.until(lambda: page.rows("Faults")[0][2] == "0")
+    with pytest.raises(KafkaException, match="authorization"):
+        write(console_broker, "orders", b"v", client_id="unlucky")
+    page.until(lambda: page.rows("Faults")[0][2] == "1")
+    page.press("Remove")
+    page.until(lambda: page.rows("Faults") == [])
+    write(console_broker, "orders", b"v", client_id="unlucky")
+
+
+def test_the_lines_of_an_action_do_the_same(
+    page: ConsolePage, console_broker: ConsoleBroker
+) -> None:
+    page.open("faults")
+    page.until(lambda: page.find("[name=error]").is_displayed())
+    page.fill("client_id", 'it\'s "me" $HOME \\ `x`')
+    page.fill("delay_ms", "5")
+    page.unfold("The same from a shell or Python")
+    curl, python, in_a_test = (code.text for code in page.find_all("form .lines code"))
+    rule = {"client_id": 'it\'s "me" $HOME \\ `x`', "delay_ms": 5.0}
+    subprocess.run(["bash", "-c", f"{curl} --silent --fail"], check=True, timeout=WAIT_S)
+    eval(python, {"requests": requests})
+    faults = status_of(console_broker, "/faults")
+    assert [{name: fault[name] for name in rule} for fault in faults] == [rule, rule]
+    assert in_a_test.startswith("kafka.faults.add(")
+    page.press("Remove all")
+    page.until(lambda: page.rows("Faults") == [])
+    assert status_of(console_broker, "/faults") == []
+
+
+def test_a_clock_moved_on_the_page_ends_a_session(
+    page: ConsolePage, console_broker: ConsoleBroker
+) -> None:
+    make_topic(console_broker, "timed")
+    with (
+        committed(console_broker, "timed-group", "timed", 0),  # so the group outlives its member
+        member_of(console_broker, "timed-group", "timed", **{"session.timeout.ms": 45_000}),
+    ):
+        members = status_of(console_broker, "/groups/timed-group")["members"]
+        page.open("clock")
+        page.until(lambda: any("timed-group" in row[2] for row in page.rows("Due next")))
+        page.press("+ 10 minutes")
+        page.until(lambda: "10 min" in page.words)
+        page.go("groups/timed-group")
+        page.until(
+            lambda: (
+                members[0]["member_id"] not in [row[0] for row in page.rows("Members")]
+                and page.find("h1").text == "timed-group"
+            )
+        )
+
+
+def test_requests_come_live_and_a_conversation_is_a_diagram(
+    page: ConsolePage, console_broker: ConsoleBroker
+) -> None:
+    page.open("requests?client_id=speaker")
+    write(console_broker, "orders", b"v", client_id="speaker")
+    page.until(lambda: any("Produce" in row[1] for row in page.rows("Requests")))
+    page.find("td a[title*=diagram]").click()
+    page.until(lambda: "Produce" in (page.find(".diagram svg:not(.ends)").text or ""))
+
+
+def test_names_and_values_with_markup_are_text(
+    page: ConsolePage, console_broker: ConsoleBroker
+) -> None:
+    make_topic(console_broker, "hostile")
+    write(
+        console_broker,
+        "hostile",
+        f"{MARKUP}\u202e\u0000".encode(),
+        key=b"\xff\xfe<b>",
+        headers=[(f"<b>{MARKUP}", b"<i>\xff"), ("plain", MARKUP.encode())],
+    )
+    with committed(console_broker, MARKUP, "hostile", 0, **{"client.id": MARKUP}):
+        page.open("records/hostile")
+        page.until(lambda: MARKUP in page.rows("Records")[0][4])
+        assert "\\u202e" in page.rows("Records")[0][4]
+        page.find("td button[aria-expanded]").click()
+        page.until(lambda: page.rows("Headers")[1] == ["plain", MARKUP])
+        for view in ("requests", "groups", "clients"):
+            page.go(view)
+            page.until(lambda: MARKUP in page.words)
+            assert page.find_all("img, b, i, main script") == []
+        page.go("groups/" + quote(MARKUP, safe=""))
+        page.until(lambda: page.find("h1").text == MARKUP)
+        page.until(lambda: page.rows("Offsets")[0][0] == "hostile")
+    assert page.find_all("img, b, i, main script") == []
+    assert page.driver.title.startswith(MARKUP)
+
+
+def test_a_large_value_is_cut_and_comes_whole_as_a_download(
+    page: ConsolePage, console_broker: ConsoleBroker, downloads: Path
+) -> None:
+    value = b"0123456789abcdef" * (10 << 16)
+    make_topic(console_broker, "large", **{"max.message.bytes": "12000000"})
+    write(console_broker, "large", value)
+    page.open("records/large")
+    page.until(lambda: page.rows("Records")[0][5] == "10 MiB")
+    page.find("td button[aria-expanded]").click()
+    page.until(lambda: "of 10 MiB" in page.find(".record .badge").text)
+    page.press("Download")
+    file = downloads / "large-0-0.value"
+    page.until(lambda: file.exists() and file.stat().st_size == len(value))
+    assert file.read_bytes() == value
+
+
+def test_the_page_asks_for_a_token_and_one_that_reads_changes_nothing(
+    driver: webdriver.Chrome, start: Callable[..., ConsoleBroker], tmp_path: Path
+) -> None:
+    (tmp_path / "full").write_text("full-secret")
+    (tmp_path / "read").write_text("read-secret")
+    tokens = [f"--control-token=@{tmp_path / 'full'}", f"--control-read-token=@{tmp_path / 'read'}"]
+    page = ConsolePage(driver, start("--topic", "orders", *tokens).url)
+    page.driver.get(page.url)
+    page.until(lambda: "asks for a token" in page.find("dialog").text)
+    page.fill("token", "wrong", "dialog")
+    page.press("Continue")
+    page.until(lambda: "not the right one" in page.find("dialog").text)
+    page.fill("token", "read-secret", "dialog")
+    page.press("Continue")
+    page.until(lambda: page.rows("Topics")[0][0] == "orders")
+    assert "this token only reads" in page.find("#foot").text
+    assert "Create a topic" not in page.words
+    page.go("clock")
+    page.until(lambda: page.find("h1").text == "Clock" and "Broker's time" in page.words)
+    assert "+ 10 minutes" not in page.words
+    page.press("Forget the token")
+    page.until(lambda: "asks for a token" in page.find("dialog").text)
+    page.fill("token", "full-secret", "dialog")
+    page.press("Continue")
+    page.until(lambda: page.find("h1").text == "Clock")
+    page.until(lambda: page.button("+ 10 minutes") is not None)
+    page.unfold("The same from a shell or Python")
+    assert "$MINIBROKER_CONTROL_TOKEN" in page.words
+    assert "full-secret" not in str(page.driver.page_source) + page.driver.current_url
+    page.driver.execute_script("sessionStorage.clear()")
+
+
+def test_a_page_that_only_reads_has_no_actions(
+    driver: webdriver.Chrome, start: Callable[..., ConsoleBroker]
+) -> None:
+    page = ConsolePage(driver, start("--topic", "orders", "--console-read-only").url)
+    for view in ("topics", "records/orders", "faults", "clock", "quotas", "cluster"):
+        page.open(view)
+        page.until(lambda: page.find("main table, main svg, main form") is not None)
+        assert page.find_all("main button.main:not([name=show]), main button.danger") == []
+    assert "--console-read-only" in page.find("#foot").text
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_view_has_a_serious_fault_of_accessibility(page: ConsolePage, scheme: str) -> None:
+    checker = accessibility_checker()
+    page.prefer(scheme)
+    faults: dict[str, Any] = {}
+    page.open("topics")
+    page.driver.execute_script(checker)
+    for view, title in VIEWS.items():
+        page.go(view)
+        page.until(lambda title=title: page.find("h1").text == title)  # type: ignore[misc]
+        page.until(lambda: page.find("main table, main svg, main form") is not None)
+        page.driver.execute_script(
+            "document.querySelectorAll('details').forEach((one) => { one.open = true; })"
+        )
+        faults |= {
+            f"{view}: {violation['id']}": [node["html"] for node in violation["nodes"]][:3]
+            for violation in page.driver.execute_async_script(_CHECK)
+            if violation["impact"] in ("serious", "critical")
+        }
+    assert faults == {}, json.dumps(faults, indent=2)
+
+
+_UNFOLD = "for (const one of document.querySelectorAll('details')) one.open = true"
+_CHECK = "axe.run().then((result) => arguments[0](result.violations))"
+
+
+@pytest.mark.parametrize("width", [360, 1024, 1600])
+def test_no_view_is_wider_than_the_window(page: ConsolePage, width: int) -> None:
+    page.resize(width)
+    try:
+        page.open("topics")
+        for view, title in VIEWS.items():
+            page.go(view)
+            page.until(lambda title=title: page.find("h1").text == title)  # type: ignore[misc]
+            page.until(lambda: page.find("main table, main svg, main form") is not None)
+            excess = "return document.documentElement.scrollWidth - innerWidth"
+            assert page.driver.execute_script(excess) <= 0, view
+    finally:
+        page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
