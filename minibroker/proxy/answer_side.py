@@ -61,6 +61,8 @@ class AnswerSide:
         self.queue = PendingQueue()
         self.make_room: Callable[[], None] = lambda: None
         """Called when the queue is short again after it was full."""
+        self._idle = asyncio.Event()
+        """Set when the queue has become empty, and when a hold of the requests has ended."""
         self.watches_end = False
         self._is_full = False
         self._passing: tuple[Pending, int, bytes] | None = None
@@ -75,6 +77,21 @@ class AnswerSide:
     def be_raw(self) -> None:
         """Pass everything from now on: the client's requests cannot be read."""
         self._is_raw = True
+
+    @property
+    def is_busy(self) -> bool:
+        """Return whether an answer is still to come, or on its way."""
+        return bool(self.queue) or self.cutter.is_passing or self.cutter.is_held
+
+    async def next_idle(self) -> None:
+        """Wait until this may be idle."""
+        self._idle.clear()
+        self.watches_end = self.watches_end or self.cutter.is_passing
+        await self._idle.wait()
+
+    def tell_idle(self) -> None:
+        """Wake `next_idle`."""
+        self._idle.set()
 
     # The order of answers.
 
@@ -104,6 +121,8 @@ class AnswerSide:
         self._tell_room()
 
     def _tell_room(self) -> None:
+        if not self.queue:
+            self.tell_idle()
         if self._is_full and len(self.queue) < PENDING_MAX // 2:
             self._is_full = False
             self.make_room()

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from minibroker.client.client import CLIENT_ERRORS
 from minibroker.proxy.answer_side import AnswerSide
 from minibroker.proxy.request_side import RequestSide
+from minibroker.proxy.upstream import renewed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from minibroker.proxy.addresses import Address
     from minibroker.proxy.desk import Desk
     from minibroker.proxy.gates import Gate, Gates
+    from minibroker.proxy.login import Session
     from minibroker.proxy.upstream import Upstream
     from minibroker.proxy.wire import DueCall
 
@@ -161,12 +163,14 @@ class Link:
         for address in self._gate.targets:
             try:
                 async with asyncio.timeout(CONNECT_TIMEOUT_S):
-                    transport = await self._upstream.connect(address)
+                    transport, session = await self._upstream.connect(address)
             except CLIENT_ERRORS as error:
                 failures.append(f"{address[0]}:{address[1]}: {error or type(error).__name__}")
                 continue
             self.broker_address = f"{address[0]}:{address[1]}"
             self._join(transport)
+            if session is not None:
+                await self._renew(transport, session)
             return
         self._desk.on_event(
             f"no connection to Kafka for {self.client_address}: {'; '.join(failures)}"
@@ -183,6 +187,20 @@ class Link:
         self._kafka.go_on(StopReason.CONNECTING)
         self._requests.cutter.resume()
         self.client.go_on(StopReason.CONNECTING)
+
+    async def _renew(self, transport: asyncio.Transport, session: Session) -> None:
+        """Renew the proxy's session at Kafka, each time before it ends."""
+        while session.lasts_s is not None:
+            await asyncio.sleep(session.lasts_s)
+            await self._requests.hold_when_idle()
+            try:
+                session = await renewed(transport, session)
+            except CLIENT_ERRORS as error:
+                self._desk.on_event(f"{self.broker_address} does not renew the login: {error}")
+                self.end("the login was not renewed")
+                return
+            transport.set_protocol(self._kafka)
+            self._requests.go_on()
 
     def pass_end(self, end: End) -> bool:
         """Tell the other side that one side sends no more; return whether its socket stays open."""

@@ -6,7 +6,7 @@ connection ─► ApiVersions ─► SaslHandshake, SaslAuthenticate, … ─►
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from minibroker.client.daemons import in_daemon
 from minibroker.client.dialogue import (
@@ -26,6 +26,21 @@ if TYPE_CHECKING:
 
 LOGIN_TIMEOUT_S: Final = 30.0
 _ANSWER_BYTES_MAX: Final = 1 << 20
+
+
+class Session(NamedTuple):
+    """A login on a connection."""
+
+    dialogue: Dialogue
+    settings: ClientSettings
+    address: tuple[str, int]
+    lasts_s: float | None
+    """Seconds after which it has to be renewed, None for never."""
+
+
+def name_of(address: tuple[str, int]) -> str:
+    """Return an address as HOST:PORT."""
+    return f"{address[0]}:{address[1]}"
 
 
 class LoginWire(asyncio.Protocol):
@@ -66,22 +81,30 @@ class LoginWire(asyncio.Protocol):
         del self._bytes[:size]
         return piece
 
-    async def log_in(self, settings: ClientSettings, address: tuple[str, int]) -> float | None:
-        """Log in; return the seconds after which the session has to be renewed, None for never.
+    async def log_in(self, settings: ClientSettings, address: tuple[str, int]) -> Session:
+        """Agree on versions and log in; return the session.
 
         Raises OSError (BrokerRefusedError), ProtocolError, ConfigError.
         """
-        name = f"{address[0]}:{address[1]}"
         dialogue = Dialogue(settings.client_id, _ANSWER_BYTES_MAX)
         async with asyncio.timeout(LOGIN_TIMEOUT_S):
-            await self._follow(dialogue, agreement_steps(dialogue, name))
-            mechanism, exchange = settings.login(address[0])
+            await self._follow(dialogue, agreement_steps(dialogue, name_of(address)))
+        return await self.renew(Session(dialogue, settings, address, None))
+
+    async def renew(self, session: Session) -> Session:
+        """Log in once more on the same connection; return the new session.
+
+        Raises OSError (BrokerRefusedError), ProtocolError, ConfigError.
+        """
+        mechanism, exchange = session.settings.login(session.address[0])
+        name = name_of(session.address)
+        async with asyncio.timeout(LOGIN_TIMEOUT_S):
             lasts_s: float | None = await self._follow(
-                dialogue, login_steps(dialogue, name, mechanism, exchange)
+                session.dialogue, login_steps(session.dialogue, name, mechanism, exchange)
             )
         if self._bytes:
             raise ProtocolError(f"{name}: {len(self._bytes)} bytes behind the login")
-        return lasts_s
+        return session._replace(lasts_s=lasts_s)
 
     async def _follow(self, dialogue: Dialogue, steps: Generator[Step, Any, Any]) -> Any:
         outcome: Any = None

@@ -47,7 +47,11 @@ if TYPE_CHECKING:
 PRODUCE_HEAD_BYTES: Final = 256
 """So much of a Produce is there before its way is chosen: `acks` is within."""
 _TLS_START: Final = b"\x16\x03"
-_WRONG_LOGIN: Final = "Authentication failed during authentication due to invalid credentials"
+_WRONG_PLAIN: Final = "Authentication failed: Invalid username or password"
+_WRONG_LOGIN: Final = (
+    "Authentication failed during authentication due to invalid credentials with SASL mechanism {}"
+)
+"""Kafka's own texts (PlainSaslServer, SaslServerAuthenticator)."""
 _LOGIN_KINDS: Final = {
     "PLAIN": ("wrong_password", "sasl_cut", "sasl_slow"),
     "OAUTHBEARER": ("expired_token", "sasl_cut", "sasl_slow"),
@@ -71,6 +75,8 @@ class RequestSide:
         """True behind SaslHandshake v0: tokens follow that have no header."""
         self._mechanism: str | None = None
         """The mechanism of a login that has begun; its first token comes next."""
+        self._login_mechanism = ""
+        """The mechanism of the login whose first token came last."""
         self._timer: DueCall | None = None
         self._waits_for: tuple[Fault, Any] | None = None
         """The rule that holds the connection, and what goes on then."""
@@ -163,7 +169,7 @@ class RequestSide:
         request = await asyncio.to_thread(codec.read_request, head, frame)
         self._meet(pending, frame, request)
         if self._waits_for is None and self._timer is None:
-            self._go_on()
+            self.go_on()
 
     def _meet(self, pending: Pending, frame: bytes, request: Any) -> None:
         """Apply the rule that meets the request, if there is one."""
@@ -199,7 +205,7 @@ class RequestSide:
     def _end_wait(self, act: Any) -> None:
         self._timer = self._waits_for = None
         act()
-        self._go_on()
+        self.go_on()
 
     def _act(self, pending: Pending, frame: bytes, request: Any, fault: Fault) -> None:
         """Do what the rule says, after its wait."""
@@ -266,6 +272,7 @@ class RequestSide:
         if head.api_key != SASL_AUTHENTICATE or request is None or self._mechanism is None:
             return None
         mechanism, self._mechanism = self._mechanism, None
+        self._login_mechanism = mechanism
         kinds = _LOGIN_KINDS.get(mechanism, _SCRAM_KINDS)
         return self._desk.faults.first_login(kinds, login_user(mechanism, request.auth_bytes))
 
@@ -278,9 +285,12 @@ class RequestSide:
             pending.ends = True
             self._expect(pending)
         else:
+            text = _WRONG_LOGIN.format(self._login_mechanism)
+            if self._login_mechanism == "PLAIN":
+                text = _WRONG_PLAIN
             _, response_class = load_messages(SASL_AUTHENTICATE)
             refused = response_class(
-                error_code=int(ErrorCode.SASL_AUTHENTICATION_FAILED), error_message=_WRONG_LOGIN
+                error_code=int(ErrorCode.SASL_AUTHENTICATION_FAILED), error_message=text
             )
             pending.own_answer = codec.write_answer(head, refused)
             pending.closes = True
@@ -308,7 +318,17 @@ class RequestSide:
         self.cutter.is_held = True
         self._wire.read_client(is_on=False)
 
-    def _go_on(self) -> None:
+    async def hold_when_idle(self) -> None:
+        """Hold the connection, and wait until no request waits for its answer. `go_on` ends it."""
+        while self.cutter.is_held:
+            await self._answers.next_idle()
+        self._hold()
+        while self._answers.is_busy:
+            await self._answers.next_idle()
+
+    def go_on(self) -> None:
+        """Take requests again, those that wait here first."""
+        self._answers.tell_idle()
         self.cutter.resume()
         if not self.cutter.is_held and len(self._answers.queue) < PENDING_MAX:
             self._wire.read_client(is_on=True)

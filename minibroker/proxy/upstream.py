@@ -10,6 +10,7 @@ from minibroker.proxy.login import LoginWire
 if TYPE_CHECKING:
     from minibroker.client.settings import ClientSettings
     from minibroker.proxy.addresses import Address
+    from minibroker.proxy.login import Session
 
 
 class Upstream:
@@ -25,20 +26,33 @@ class Upstream:
         """Return the addresses to begin with."""
         return self._settings.servers
 
-    async def connect(self, address: Address) -> asyncio.Transport:
-        """Return a connection that a client may use: it is not read until it has a protocol.
+    async def connect(self, address: Address) -> tuple[asyncio.Transport, Session | None]:
+        """Return a connection that a client may use, and the proxy's session on it.
 
-        Raises OSError (BrokerRefusedError for a login), ProtocolError, ConfigError.
+        It is not read until it has another protocol. Raises OSError (BrokerRefusedError for a
+        login), ProtocolError, ConfigError.
         """
         host, port = address
         transport, wire = await asyncio.get_running_loop().create_connection(
             LoginWire, host, port, ssl=self._tls, server_hostname=host if self._tls else None
         )
+        session = None
         try:
             if self._settings.uses_sasl:
-                await wire.log_in(self._settings, address)
+                session = await wire.log_in(self._settings, address)
             transport.pause_reading()
         except BaseException:
             transport.abort()
             raise
-        return transport
+        return transport, session
+
+
+async def renewed(transport: asyncio.Transport, session: Session) -> Session:
+    """Renew a session on a connection that nobody uses now; the caller sets its protocol anew.
+
+    Raises OSError (BrokerRefusedError), ProtocolError, ConfigError.
+    """
+    wire = LoginWire()
+    transport.set_protocol(wire)
+    wire.connection_made(transport)
+    return await wire.renew(session)

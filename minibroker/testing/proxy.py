@@ -25,6 +25,7 @@ from minibroker.testing.request_calls import RequestCalls
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping
     from concurrent.futures import Future
+    from pathlib import Path
 
     from minibroker.proxy.proxy import KafkaProxy
     from minibroker.rig.request_log import RequestLog
@@ -44,6 +45,7 @@ class Proxy(RequestCalls):
             librdkafka or Spark. Without a login here, those of the clients go on to Kafka.
         host: address of the listeners.
         port: port of the first one, 0: a free one. The other brokers have the ports behind it.
+        tls: a PEM file of a private key and its certificates: clients speak TLS with the proxy.
     """
 
     def __init__(
@@ -53,11 +55,13 @@ class Proxy(RequestCalls):
         *,
         host: str = "127.0.0.1",
         port: int = 0,
+        tls: str | Path | None = None,
     ) -> None:
         """Raises ConfigError for settings that cannot be."""
         settings = {"client.id": "minibroker-proxy", **(config or {}), "bootstrap.servers": to}
         self._settings = client_settings(for_reader(settings))
         self._address = (host, port)
+        self._tls = tls
         self._proxy: KafkaProxy
         self._thread = LoopThread(self._serving)
         self.events: list[str] = []
@@ -97,7 +101,14 @@ class Proxy(RequestCalls):
     async def _serving(self) -> AsyncIterator[None]:
         from minibroker.proxy.proxy import KafkaProxy  # noqa: PLC0415  only who asks pays
 
-        self._proxy = KafkaProxy(self._settings, *self._address, on_event=self._note_event)
+        context = None
+        if self._tls is not None:
+            from minibroker.proxy.certificate import server_context  # noqa: PLC0415  only with TLS
+
+            context = server_context(self._tls)
+        self._proxy = KafkaProxy(
+            self._settings, *self._address, tls=context, on_event=self._note_event
+        )
         await self._proxy.start()
         yield
         await self._proxy.stop()

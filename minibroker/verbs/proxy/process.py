@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import ssl
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, TextIO
 
@@ -12,10 +11,13 @@ from minibroker.broker.event_loop import new_loop, on_signals
 from minibroker.broker.system import allow_open_files
 from minibroker.cli.errors import EXIT_OK, CommandError
 from minibroker.kafka.errors import ConfigError
+from minibroker.proxy.certificate import server_context
 from minibroker.proxy.proxy import KafkaProxy
 from minibroker.verbs.proxy.showing import show_all
 
 if TYPE_CHECKING:
+    import ssl
+
     from minibroker.broker.config.control import ControlOptions
     from minibroker.client.settings import ClientSettings
     from minibroker.control.proxy import ProxyControl
@@ -25,22 +27,12 @@ if TYPE_CHECKING:
 def serve(plan: ProxyPlan, settings: ClientSettings, out: TextIO, errors: TextIO) -> int:
     """Serve until a signal comes; return the exit code. Raises CommandError."""
     allow_open_files()
-    tls = None if plan.tls is None else _context(plan.tls)
     with asyncio.Runner(loop_factory=lambda: new_loop("auto")) as runner:
         try:
+            tls = None if plan.tls is None else server_context(plan.tls)
             return runner.run(_serve(plan, settings, tls, out, errors))
         except ConfigError as error:
             raise CommandError(str(error)) from None
-
-
-def _context(path: str) -> ssl.SSLContext:
-    """Return the TLS of listeners with this certificate. Raises CommandError."""
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    try:
-        context.load_cert_chain(path, password=b"")
-    except (OSError, ValueError) as error:
-        raise CommandError(f"--tls {path}: no key with its certificate: {error}") from None
-    return context
 
 
 async def _serve(
