@@ -11,7 +11,11 @@ from minibroker.registry.formats import InvalidSchemaError
 if TYPE_CHECKING:
     from minibroker.registry.formats import ParsedSchema
 
-_MODULES: Final = {"AVRO": "avro_checks", "JSON": "json_checks"}
+_MODULES: Final = {
+    "AVRO": "avro_checks",
+    "JSON": "json_checks",
+    "PROTOBUF": "protobuf_checks",
+}
 
 
 def incompatibilities(reader: ParsedSchema, writer: ParsedSchema) -> list[str]:

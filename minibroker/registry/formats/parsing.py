@@ -11,7 +11,7 @@ from minibroker.registry.formats.parsed_schema import InvalidSchemaError, Parsed
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_MODULES: Final = {"AVRO": "avro", "JSON": "json_schemas"}
+_MODULES: Final = {"JSON": "json_schemas", "PROTOBUF": "protobuf", "AVRO": "avro"}
 SCHEMA_TYPES: Final = tuple(_MODULES)
 """In the order of Confluent's answer to GET /schemas/types."""
 

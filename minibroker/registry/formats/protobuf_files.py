@@ -1,0 +1,197 @@
+"""A .proto text, or a file descriptor in base64 ─► descriptors of it and of all that it imports.
+
+protoc comes with grpcio-tools and runs in a process of its own: it would hold Python's lock, and a
+hostile text could end it. Google's files are known, and two of Confluent's.
+
+Source: Protocol Buffers' language guides; Confluent's registry takes both forms.
+"""
+
+from __future__ import annotations
+
+import binascii
+import re
+import subprocess
+import sys
+import tempfile
+from base64 import b64decode
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Final
+
+import grpc_tools
+from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message import DecodeError
+
+from minibroker.registry.formats.limits import DEPTH_MAX
+from minibroker.registry.formats.parsed_schema import InvalidSchemaError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+OWN_NAME: Final = "__schema__.proto"
+"""Path of the schema's own file."""
+_SECONDS: Final = 10.0
+_BASE64: Final = re.compile(r"[A-Za-z0-9+/\s]+={0,2}\s*")
+_TOKENS: Final = re.compile(
+    r"//[^\n]*|/\*.*?(?:\*/|\Z)"
+    r"|\"(?:[^\"\\\n]|\\.)*+\"?|'(?:[^'\\\n]|\\.)*+'?|[{}\[\]<>]",
+    re.DOTALL,
+)
+_LOG_LINE: Final = re.compile(r"WARNING: All log|[IWE]\d{4} ")
+_OPENING, _CLOSING = frozenset("{[<"), frozenset("}]>")
+_META_TARGETS: Final = ("File", "Message", "Field", "Enum", "EnumValue")
+_CONFLUENT: Final = {
+    "confluent/meta.proto": (
+        'syntax = "proto3"; package confluent; import "google/protobuf/descriptor.proto";'
+        " message Meta { string doc = 1; map<string, string> params = 2;"
+        " repeated string tags = 3; }"
+        + "".join(
+            f" extend google.protobuf.{target}Options {{ Meta {name}_meta = 1088; }}"
+            for target, name in zip(
+                _META_TARGETS, ("file", "message", "field", "enum", "enum_value"), strict=True
+            )
+        )
+    ),
+    "confluent/type/decimal.proto": (
+        'syntax = "proto3"; package confluent.type;'
+        " message Decimal { bytes value = 1; uint32 precision = 2; int32 scale = 3; }"
+    ),
+}
+"""Files that Confluent's registry knows without a reference: path → text."""
+
+
+def read_files(text: str, references: Sequence[tuple[str, str]]) -> list[FileDescriptorProto]:
+    """Return the files of a schema: those that it imports in order, its own last.
+
+    Raises InvalidSchemaError: protoc does not take it.
+    """
+    if not text.strip():
+        raise InvalidSchemaError("it is empty")
+    imported = {**_CONFLUENT, **dict(references)}
+    for name in imported:
+        _check_path(name)
+    descriptors = {
+        name: _from_base64(name, content)
+        for name, content in {**imported, OWN_NAME: text}.items()
+        if _BASE64.fullmatch(content)
+    }
+    texts = {name: content for name, content in imported.items() if name not in descriptors}
+    if OWN_NAME not in descriptors:
+        if descriptors:
+            raise InvalidSchemaError("a schema as text cannot import a file descriptor in base64")
+        return _compiled(text, texts)
+    own = descriptors.pop(OWN_NAME)
+    imports = "".join(f'import "{name}";\n' for name in own.dependency if name not in descriptors)
+    files = _compiled(f'syntax = "proto3";\n{imports}', texts)[:-1] if imports else []
+    return _linked([*files, *descriptors.values(), own])
+
+
+def pool_of(files: Sequence[FileDescriptorProto]) -> DescriptorPool:
+    """Return the types of files. Raises InvalidSchemaError: they do not fit together."""
+    pool = DescriptorPool()
+    for file in files:
+        try:
+            pool.AddSerializedFile(file.SerializeToString())
+        except TypeError as error:
+            raise InvalidSchemaError(f"the file {file.name} is wrong ({error!s:.500})") from None
+    return pool
+
+
+def _linked(files: list[FileDescriptorProto]) -> list[FileDescriptorProto]:
+    """Return the files behind those that they import. Raises InvalidSchemaError."""
+    by_name = {file.name: file for file in files}
+    ordered: dict[str, FileDescriptorProto] = {}
+    pending = [(files[-1], False)]
+    while pending:
+        file, is_ready = pending.pop()
+        if file.name in ordered:
+            continue
+        if is_ready:
+            ordered[file.name] = file
+            continue
+        pending.append((file, True))
+        for name in file.dependency:
+            if name not in by_name:
+                raise InvalidSchemaError(f"{name} is imported and is none of the references")
+            if name not in ordered:
+                pending.append((by_name[name], False))
+        if len(pending) > len(files) ** 2 + 10:
+            raise InvalidSchemaError("files import each other")
+    result = list(ordered.values())
+    pool_of(result)
+    return result
+
+
+def _compiled(text: str, imported: Mapping[str, str]) -> list[FileDescriptorProto]:
+    """Return what protoc makes of a text and of the files that it imports."""
+    for content in (text, *imported.values()):
+        _check_depth(content)
+    with tempfile.TemporaryDirectory(prefix="minibroker-proto-") as directory:
+        root = Path(directory, "files")
+        for name, content in {**imported, OWN_NAME: text}.items():
+            path = root / PurePosixPath(name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content, encoding="utf-8")
+        result = Path(directory, "result")
+        command = [
+            *(sys.executable, "-m", "grpc_tools.protoc", f"-I{root}", f"-I{_google()}"),
+            *("--include_imports", f"--descriptor_set_out={result}", OWN_NAME),
+        ]
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=_SECONDS, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise InvalidSchemaError(f"protoc takes longer than {_SECONDS:g} s") from None
+        if done.returncode:
+            raise InvalidSchemaError(f"it is no .proto file: {_errors(done.stderr, root):.500}")
+        return list(FileDescriptorSet.FromString(result.read_bytes()).file)
+
+
+def _errors(output: str, root: Path) -> str:
+    """Return the errors of protoc, without its own log and our paths."""
+    lines = [line for line in output.splitlines() if not _LOG_LINE.match(line)]
+    return "; ".join(lines).replace(f"{root}/", "").replace(OWN_NAME, "line")
+
+
+def _from_base64(name: str, content: str) -> FileDescriptorProto:
+    try:
+        file = FileDescriptorProto.FromString(b64decode("".join(content.split()), validate=True))
+    except (binascii.Error, DecodeError):
+        raise InvalidSchemaError(
+            "it is neither a .proto file nor a file descriptor in base64"
+        ) from None
+    file.name = name
+    file.ClearField("source_code_info")
+    return file
+
+
+def _check_path(name: str) -> None:
+    """Check the name of a reference. Raises InvalidSchemaError."""
+    path = PurePosixPath(name)
+    if (
+        path.is_absolute()
+        or not name
+        or len(name) > 255
+        or ".." in path.parts
+        or name == OWN_NAME
+        or not name.isprintable()
+    ):
+        raise InvalidSchemaError(f"{name!r:.100} is no path of an import")
+
+
+def _check_depth(text: str) -> None:
+    depth = 0
+    for token in _TOKENS.finditer(text):
+        character = token.group()
+        if character in _OPENING:
+            depth += 1
+            if depth > DEPTH_MAX:
+                raise InvalidSchemaError(f"nested deeper than {DEPTH_MAX} brackets")
+        elif character in _CLOSING:
+            depth -= 1
+
+
+def _google() -> Path:
+    """Return the directory of Google's .proto files."""
+    return Path(grpc_tools.__file__).parent / "_proto"
