@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     Buffer = bytes | bytearray | memoryview
 
-TURN_BYTES: Final = 256 * 1024
+TURN_BYTES: Final = 576 << 10
+"""More than half of the megabyte that a Fetch most often asks for: it leaves in two turns."""
 
 
 class WriteQueue:
@@ -39,7 +40,12 @@ class WriteQueue:
 
     def take(self, bytes_max: int = TURN_BYTES) -> list[Buffer]:
         """Return the next bytes, `bytes_max` at most, and forget them."""
-        buffers: list[Buffer] = []
+        if self.size_bytes <= bytes_max:
+            buffers = [*self._buffers]
+            self._buffers.clear()
+            self.size_bytes = 0
+            return buffers
+        buffers = []
         room = bytes_max
         while self._buffers and room:
             buffer = self._buffers.popleft()

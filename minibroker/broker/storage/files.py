@@ -31,7 +31,8 @@ MAP_GRANULARITY: Final = mmap.ALLOCATIONGRANULARITY
 BUFFERS_MAX: Final = 1024
 """Linux takes at most this many buffers in one vectored write (IOV_MAX)."""
 
-PROBE_BYTES: Final = 64 << 10
+PROBE_BYTES: Final = 128 << 10
+"""Linux reads at least so much ahead."""
 _NOWAIT: Final = getattr(os, "RWF_NOWAIT", 0) if hasattr(os, "preadv") else 0
 """Linux alone tells whether a read would wait."""
 
@@ -39,13 +40,12 @@ _FILE_MODE: Final = 0o644
 _DIRECTORY_MODE: Final = 0o755
 
 
-def probed(size: int, position: int) -> Iterator[int]:
-    """Yield the places of a range of bytes that tell whether it is in memory: one in `PROBE_BYTES`,
-    because the system reads and drops about as much at once, and the last one.
+def probed(size: int, position: int) -> Sequence[int]:
+    """Return the places of a range of bytes that tell whether it is in memory: one in
+    `PROBE_BYTES`, because the system reads and drops about as much at once, and the last one.
     """
     end = position + size
-    yield from range(position, end, PROBE_BYTES)
-    yield end - 1
+    return *range(position, end, PROBE_BYTES), end - 1
 
 
 class Files:
@@ -98,13 +98,11 @@ class Files:
         if not _NOWAIT:
             return self.pread(fd, size, position)
         buffer = bytearray(size)
-        view = memoryview(buffer)
-        done = 0
         try:
-            while done < size:
-                count = os.preadv(fd, [view[done:]], position + done, _NOWAIT)
-                if count == 0:
-                    break  # the end of the file
+            count = done = os.preadv(fd, [buffer], position, _NOWAIT)
+            while count and done < size:  # no more comes at the end of the file
+                rest = memoryview(buffer)[done:]
+                count = os.preadv(fd, [rest], position + done, _NOWAIT)
                 done += count
         except BlockingIOError:
             return None
@@ -121,10 +119,10 @@ class Files:
         if not _NOWAIT:
             return True
         buffers = [bytearray(1)]
-        preadv = os.preadv
+        preadv, flags = os.preadv, _NOWAIT
         try:
             for place in probed(size, position):
-                preadv(fd, buffers, place, _NOWAIT)
+                preadv(fd, buffers, place, flags)
         except BlockingIOError:
             return False
         except OSError as error:

@@ -166,7 +166,7 @@ def test_slices_of_a_kept_map_have_the_bytes_that_were_cut(tmp_path: Path) -> No
     mapped.close()
 
 
-CONTENT = bytes(range(256)) * 1024
+CONTENT = bytes(range(256)) * 2048
 
 
 @pytest.fixture
