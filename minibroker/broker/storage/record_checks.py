@@ -79,6 +79,7 @@ HEADERS_A_BYTE: Final = 32
 its bytes. Each record has another offset, which no codec packs into less than six bits: zstd gets
 1.3 records into a byte, gzip 0.75."""
 NEWEST_MAGIC: Final = 2
+_ALL_CODECS: Final = frozenset((NONE, *CODEC_IDS.values()))
 _RECORD_ERRORS_SHOWN: Final = 3
 _RECORD_ERRORS_MAX: Final = 10_000
 _COPIED_BYTES_MAX: Final = 2048
@@ -95,6 +96,7 @@ class AppendRules:
         "codec",
         "is_append_time",
         "is_compacted",
+        "kept_codecs",
         "level",
         "magic",
         "max_message_bytes",
@@ -113,6 +115,10 @@ class AppendRules:
         self.level = _level_of(config)
         # The format that is stored.
         self.magic = config.message_magic
+        self.kept_codecs = _ALL_CODECS if self.codec is None else frozenset((self.codec,))
+        """Codecs of batches that are stored as they come."""
+        if self.is_append_time or self.magic < NEWEST_MAGIC:
+            self.kept_codecs = frozenset()
 
 
 def _codec_of(compression_type: str) -> int | None:
@@ -209,21 +215,20 @@ def check_contents(  # noqa: PLR0917  once per produced batch
     `is_bounded`: raise LargeBatchError where that takes too long for the loop. Raises KafkaError
     where Kafka's reader would fail, InvalidRecordsError.
     """
-    size_bytes = header.size_bytes
-    attributes = header.attributes
-    body: bytes | memoryview = records
-    start, end = RECORDS_AT, size_bytes
-    is_framed = attributes & CODEC_MASK == NONE
-    headers_max = HEADERS_AT_ONCE_MAX if is_bounded else size_bytes
-    if is_bounded and header.count > RECORDS_AT_ONCE_MAX:
+    size_bytes = end = header.size_bytes
+    count, attributes = header.count, header.attributes
+    if is_bounded and count > RECORDS_AT_ONCE_MAX:
         raise LargeBatchError
-    if not is_framed:
+    body: bytes | memoryview = records
+    start, is_framed = RECORDS_AT, True
+    headers_max = HEADERS_AT_ONCE_MAX if is_bounded else size_bytes
+    if attributes & CODEC_MASK:
         at_once_max = UNFOLDED_AT_ONCE_MAX if is_bounded else None
         body = _unfold(records, header, rules, partition, at_once_max)
-        start, end = 0, len(body)
+        start, end, is_framed = 0, len(body), False
         if not is_bounded:
             headers_max = unfolded_headers_max(header)
-    elif size_bytes < _COPIED_BYTES_MAX * (header.count - 1):
+    elif count > 1 and size_bytes < _COPIED_BYTES_MAX * (count - 1):
         body = bytes(records)
     try:
         contents = read_contents(body, start, end, header, is_framed, headers_max)

@@ -129,12 +129,13 @@ class Tail:
         timestamp and size of those that the indexes count separately; then `max_timestamp` is that
         of the rest.
         """
-        size_bytes = rest_bytes = len(records)
-        if first_part is not None:
-            self.batches.append(first_part)
-            rest_bytes -= first_part[2]
+        size_bytes = len(records)
+        if first_part is None:
+            self.batches.append((last_offset, max_timestamp, size_bytes))
+        else:
+            rest = last_offset, max_timestamp, size_bytes - first_part[2]
+            self.batches += first_part, rest
         self.buffers.append(records)
-        self.batches.append((last_offset, max_timestamp, rest_bytes))
         self.entries.append(entry)
         self.next_offset = last_offset + 1
         self._room_bytes -= size_bytes

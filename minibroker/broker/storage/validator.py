@@ -141,12 +141,7 @@ def check(  # noqa: PLR0917  positional: one call per produced batch
         or (header.base_sequence < 0 and header.producer_id > -1)
     ):
         _check_header(header, partition, origin)
-    if (
-        rules.is_append_time
-        or attributes & APPEND_TIME_FLAG
-        or rules.magic < NEWEST_MAGIC
-        or (codec != rules.codec and rules.codec is not None)
-    ):
+    if attributes & APPEND_TIME_FLAG or codec not in rules.kept_codecs:
         return _check_and_change(records, header, rules, now_ms, partition, is_bounded)
     _, latest, _, _ = check_contents(records, header, rules, now_ms, partition, is_bounded)
     if latest != header.max_timestamp:

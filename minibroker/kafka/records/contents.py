@@ -244,7 +244,7 @@ def _times(header: BatchHeader, latest_delta: int, earliest_delta: int) -> tuple
         return header.max_timestamp, header.max_timestamp
     latest = header.base_timestamp + (latest_delta >> 1)
     earliest = header.base_timestamp + (earliest_delta >> 1)
-    return earliest, max(latest, NO_TIMESTAMP)
+    return earliest, latest if latest > NO_TIMESTAMP else NO_TIMESTAMP
 
 
 def _read_run(

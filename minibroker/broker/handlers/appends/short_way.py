@@ -96,9 +96,11 @@ _START: Final = Struct(">ii")
 """Frame size, correlation id."""
 _LONE_HEAD: Final = b"\0\x02"
 """Tags of the header, one topic."""
+_LONE_START: Final = Struct(f"{_START.format}{len(_LONE_HEAD)}s")
 _LONE_END: Final = b"".join(_NO_ERRORS_AND_TAGS)
 """With throttle time 0."""
-_LONE_BYTES_AROUND: Final = 4 + len(_LONE_HEAD) + _VALUES.size + len(_LONE_END)
+_LONE_REST: Final = Struct(f"{_VALUES.format}{len(_LONE_END)}s")
+_LONE_BYTES_AROUND: Final = 4 + len(_LONE_HEAD) + _LONE_REST.size
 _NO_TAGS: Final = bytes(3)
 """Empty tags of the partition, its topic and the request."""
 _NAME_AT: Final = COMPACT_HEAD.size
@@ -156,14 +158,14 @@ class LoneAnswer(BatchAnswer):
     def encode(self, throttle_time_ms: int) -> list[bytes]:
         """Return the whole frame. `throttle_time_ms`: how long the client has to wait."""
         lead = self.lead
-        values = _VALUES.pack(
-            self.error_code, self.base_offset, self.log_append_time_ms, self.log_start_offset
-        )
-        start = _START.pack(_LONE_BYTES_AROUND + len(lead), self.correlation_id)
         end = _LONE_END
         if throttle_time_ms:
             end = _NO_ERRORS_AND_TAGS[0] + _answer_end(FIRST_FLEXIBLE, throttle_time_ms)
-        return [b"".join((start, _LONE_HEAD, lead, values, end))]
+        rest = _LONE_REST.pack(
+            self.error_code, self.base_offset, self.log_append_time_ms, self.log_start_offset, end
+        )
+        start = _LONE_START.pack(_LONE_BYTES_AROUND + len(lead), self.correlation_id, _LONE_HEAD)
+        return [start + lead + rest]
 
 
 class FastAnswer:
