@@ -150,6 +150,7 @@ class KafkaProxy:
                 subject=exchange.subject,
                 fault=exchange.fault,
                 machine_ms=exchange.at_ms,
+                broker=exchange.broker,
                 number=exchange.number,
             )
         )

@@ -67,6 +67,8 @@ class SeenRequest(NamedTuple):
     """The effect of the fault that met it, None without one."""
     machine_ms: float = 0.0
     """The machine's wall clock when it was handled, whatever the broker's shows."""
+    broker: str = ""
+    """Address of the broker behind a proxy; empty in the log of a broker itself."""
     number: int = 0
     """Its place among the requests that ended since the start, from 1 on."""
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from minibroker.broker.partitions.partition import Partition
     from minibroker.rig.faults import Fault
     from minibroker.rig.node import Node
-    from minibroker.rig.request_log import SeenRequest
+    from minibroker.rig.request_log import RequestLog
 
 TOPICS_MAX: Final = 100
 PARTITIONS_MAX: Final = 100
@@ -335,53 +335,97 @@ class _Taking:
 
     def exchanges(self, since_ms: float) -> list[Exchange]:
         """Return the last requests of all brokers, those without an answer too."""
-        entries = [
-            (request.machine_ms, node, request, True)
+        alone = len(self.nodes) == 1
+        logs = [
+            (_address(node) if alone else f"broker {node.broker_id}", node.request_log)
             for node in self.nodes
-            for request in node.request_log
         ]
-        entries += [
-            (request.machine_ms, node, request, False)
-            for node in self.nodes
-            for request in (seen_request(call, None, "", 0) for call in node.request_log.open)
-        ]
-        recent = sorted(
-            (entry for entry in entries if entry[0] >= since_ms), key=lambda entry: entry[0]
-        )
-        if len(recent) > REQUESTS_MAX:
-            self.notes.append(
-                f"Left out: {counted(len(recent) - REQUESTS_MAX, 'earlier request')}."
-            )
-        return list(self._numbered(recent[-REQUESTS_MAX:]))
-
-    def _numbered(
-        self, entries: Iterable[tuple[float, Node, SeenRequest, bool]]
-    ) -> Iterator[Exchange]:
-        connections: dict[str, int] = {}
-        for number, (at_ms, node, request, is_ended) in enumerate(entries, 1):
-            is_answered = is_ended and request.answer_bytes is not None
-            alone = len(self.nodes) == 1
-            yield Exchange(
-                number=number,
-                connection=connections.setdefault(request.client_address, len(connections) + 1),
-                client_address=request.client_address,
-                broker=_address(node) if alone else f"broker {node.broker_id}",
-                api=request.api,
-                version=request.version,
-                correlation_id=request.correlation_id,
-                client_id=request.client_id,
-                at_ms=at_ms,
-                duration_ms=request.duration_ms if is_answered else None,
-                request_bytes=request.request_bytes,
-                answer_bytes=request.answer_bytes,
-                subject=request.subject,
-                error=request.error,
-                fault=request.fault,
-            )
+        return exchanges_of(logs, since_ms, self.notes)
 
     async def _pause(self) -> None:
         if self._turn.is_over:
             await self._turn.pause()
+
+
+def exchanges_of(
+    logs: Iterable[tuple[str, RequestLog]], since_ms: float, notes: list[str]
+) -> list[Exchange]:
+    """Return the last requests of logs by time, with the broker's name for each log.
+
+    A sentence about those that are left out is added to `notes`.
+    """
+    entries = [
+        (request.machine_ms, name, request, is_ended)
+        for name, log in logs
+        for is_ended, requests in (
+            (True, log),
+            (False, [seen_request(call, None, "", 0) for call in log.open]),
+        )
+        for request in requests
+        if request.machine_ms >= since_ms
+    ]
+    entries.sort(key=lambda entry: entry[0])
+    if len(entries) > REQUESTS_MAX:
+        notes.append(f"Left out: {counted(len(entries) - REQUESTS_MAX, 'earlier request')}.")
+    connections: dict[str, int] = {}
+    return [
+        Exchange(
+            number=number,
+            connection=connections.setdefault(request.client_address, len(connections) + 1),
+            client_address=request.client_address,
+            broker=request.broker or name,
+            api=request.api,
+            version=request.version,
+            correlation_id=request.correlation_id,
+            client_id=request.client_id,
+            at_ms=at_ms,
+            duration_ms=request.duration_ms
+            if is_ended and request.answer_bytes is not None
+            else None,
+            request_bytes=request.request_bytes,
+            answer_bytes=request.answer_bytes,
+            subject=request.subject,
+            error=request.error,
+            fault=request.fault,
+        )
+        for number, (at_ms, name, request, is_ended) in enumerate(entries[-REQUESTS_MAX:], 1)
+    ]
+
+
+def proxy_snapshot(
+    address: str,
+    brokers: Mapping[str, str],
+    log: RequestLog,
+    since_ms: float,
+    faults: Sequence[FaultSnapshot],
+) -> Snapshot:
+    """Return what a proxy sees: requests and faults.
+
+    Args:
+        address: the one that clients have.
+        brokers: address of a listener → that of the broker behind it.
+        log: on its loop.
+        since_ms: requests that came before are left out.
+        faults: the rules.
+    """
+    notes = ["A proxy sees requests: topics, groups and records are those of its Kafka."]
+    exchanges = exchanges_of([(address, log)], since_ms, notes)
+    return Snapshot(
+        bootstrap=address,
+        cluster_id="",
+        release="a proxy",
+        brokers=[
+            BrokerSnapshot(number, f"{listener} for {target}", "running", False)
+            for number, (listener, target) in enumerate(brokers.items())
+        ],
+        settings=[],
+        topics=[],
+        groups=[],
+        transactions=[],
+        faults=faults,
+        exchanges=exchanges,
+        notes=notes,
+    )
 
 
 def _address(node: Node) -> str:

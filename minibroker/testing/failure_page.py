@@ -63,6 +63,7 @@ class _BrokersPart(NamedTuple):
     """One broker or cluster, ready for the template."""
 
     title: str
+    bootstrap: str
     anchor: str
     reason: str
     notes: Sequence[str]
@@ -135,6 +136,7 @@ def _section(place: int, view: View, mask: Callable[[str], str]) -> _BrokersPart
     snapshot = view.snapshot
     return _BrokersPart(
         title=f"{view.title} at {snapshot.bootstrap}",
+        bootstrap=snapshot.bootstrap,
         anchor=f"b{place}",
         reason="",
         notes=[printable(note) for note in snapshot.notes],

@@ -19,9 +19,8 @@ import pytest
 
 from minibroker.clock import SystemClock
 from minibroker.testing.failure_page import FailedTest, page
-from minibroker.testing.failure_watch import FailureWatch
+from minibroker.testing.failure_watch import FailureWatch, Watched
 from minibroker.testing.fixture_brokers import brokers_of
-from minibroker.testing.in_process import InProcess
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -57,12 +56,12 @@ class FailureReports:
 
     def pytest_sessionstart(self) -> None:
         """Watch the brokers, and the log of minibroker, from now on."""
-        InProcess.watch = self._watch
+        Watched.watch = self._watch
         logging.getLogger("minibroker").addHandler(self._log)
 
     def pytest_sessionfinish(self) -> None:
         """End what `pytest_sessionstart` began."""
-        InProcess.watch = None
+        Watched.watch = None
         logging.getLogger("minibroker").removeHandler(self._log)
 
     @pytest.hookimpl(tryfirst=True)
@@ -82,7 +81,7 @@ class FailureReports:
         """Write the page of a test that failed and used a broker, and name it in its report."""
         report = yield
         if report.failed and report.when != "teardown":
-            views = self._watch.all_views(brokers_of(item)) + _views_of_real_kafka(item)
+            views = self._watch.all_views(brokers_of(item))
             if views:
                 self._add(item, report, views)
         return report
@@ -113,21 +112,6 @@ class FailureReports:
         plain = re.sub(r"[^A-Za-z0-9._-]+", "-", test_id)[:_NAME_MAX].strip("-")
         digest = sha256(test_id.encode(errors="surrogatepass")).hexdigest()[:_DIGEST_LENGTH]
         return self.directory / f"{plain}-{digest}.html"
-
-
-def _views_of_real_kafka(item: pytest.Item) -> list[View]:
-    """Return a view of the Kafka of `--kafka`, if the test uses it."""
-    from minibroker.testing.fixture_brokers import OPTION  # noqa: PLC0415  as below
-
-    if item.config.getoption(OPTION) is None:
-        return []
-    from minibroker.testing.real_kafka import RealKafka  # noqa: PLC0415  only with `--kafka`
-    from minibroker.testing.real_view import view_of  # noqa: PLC0415  as above
-
-    for value in getattr(item, "funcargs", {}).values():
-        if isinstance(value, RealKafka):
-            return [view_of(value)]
-    return []
 
 
 def _link(report: pytest.TestReport, path: Path, config: pytest.Config) -> None:

@@ -1,41 +1,28 @@
 """`FailureWatch`: looks at the brokers of a test that fails, before they are gone.
 
-With `--kafka-report` every broker that a test starts is shown to the watch. A broker of a fixture
-lives until the report of the test is made. A broker of a `with` block ends when the exception
+With `--kafka-report` every broker and proxy that a test starts is shown to the watch. One of a
+fixture lives until the report of the test is made. One of a `with` block ends when the exception
 leaves the block, so it is looked at there.
 
-    Broker, Cluster ─ begin, end ─► FailureWatch ─ views ─► failure_reports ─► the page
+    Broker, Cluster, Proxy ─ begin, end ─► FailureWatch ─ views ─► failure_reports ─► the page
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 from weakref import WeakSet
 
 from minibroker.clock import SystemClock
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncIterator, Iterable, Sequence
+    from contextlib import AbstractAsyncContextManager
 
-    from minibroker.rig.node import Node
-    from minibroker.rig.snapshot import Snapshot
+    from minibroker.rig.request_log import RequestLog
+    from minibroker.rig.snapshot import FaultSnapshot, Snapshot
     from minibroker.testing.broker_faults import Faults
-
-
-class Visible(Protocol):
-    """Brokers that can be looked at: `in_process.InProcess` is."""
-
-    faults: Faults
-
-    @property
-    def nodes(self) -> Sequence[Node]:
-        """Return the nodes of all brokers, for their loop."""
-
-    def snapshot(self, since_ms: float = 0.0) -> Snapshot:
-        """Return all that can be seen of the brokers now."""
-
-    def secrets(self) -> set[str]:
-        """Return passwords that no report may show."""
 
 
 class View(NamedTuple):
@@ -51,19 +38,74 @@ class View(NamedTuple):
     """Texts that no page may show."""
 
 
+class Visible(Protocol):
+    """Something that a page can show."""
+
+    @property
+    def title(self) -> str:
+        """Return the kind of thing."""
+
+    def snapshot(self, since_ms: float = 0.0) -> Snapshot:
+        """Return all that can be seen of it now."""
+
+    def secrets(self) -> set[str]:
+        """Return passwords that no report may show."""
+
+
+class Watched(ABC):
+    """Brokers or a proxy of this process, which a watch can see."""
+
+    watch: ClassVar[FailureWatch | None] = None
+    """With `--kafka-report`: looks at whatever serves a test that fails."""
+    faults: Faults
+    is_of_fixture = False
+    """True: a fixture of minibroker made it, and says which tests use it."""
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """Return the kind of thing."""
+
+    @abstractmethod
+    def snapshot(self, since_ms: float = 0.0) -> Snapshot:
+        """Return all that can be seen of it now. Raises RuntimeError.
+
+        `since_ms`: requests that came before are left out, by the machine's clock.
+        """
+
+    @abstractmethod
+    def request_logs(self) -> Sequence[RequestLog]:
+        """Return the logs of its brokers, for their loop."""
+
+    def secrets(self) -> set[str]:
+        """Return passwords that no report may show."""
+        return set()
+
+    @asynccontextmanager
+    async def _in_sight(self, serving: AbstractAsyncContextManager[None]) -> AsyncIterator[None]:
+        """Serve inside of the context, in sight of the watch."""
+        watch = self.watch
+        async with serving:
+            if watch is not None:
+                watch.begin(self)
+            try:
+                yield
+            finally:
+                if watch is not None:
+                    watch.end(self)
+
+
 class FailureWatch:
-    """The brokers of this process, and how they were. Belongs to the thread of the tests."""
+    """All that serves tests in this process, and how it was. Belongs to the thread of the tests."""
 
     def __init__(self) -> None:
-        self.running: list[Visible] = []
-        """Brokers and clusters that serve; loops of brokers add and remove themselves."""
+        self.running: list[Watched] = []
+        """Everything that serves; the loops of brokers add and remove themselves."""
         self.views: list[View] = []
         """Views of brokers that this test has ended by its failure."""
         self.since_ms = 0
         """The start of the test, by the machine's clock."""
-        self.of_fixtures: WeakSet[Visible] = WeakSet()
-        """The brokers that fixtures of minibroker made, of whatever test."""
-        self._started: WeakSet[Visible] = WeakSet()
+        self._started: WeakSet[Watched] = WeakSet()
         """Brokers that began since the start of the test."""
 
     def begin_test(self) -> None:
@@ -74,22 +116,22 @@ class FailureWatch:
         for brokers in self.running:
             brokers.faults.history.clear()
 
-    def begin(self, brokers: Visible) -> None:
+    def begin(self, brokers: Watched) -> None:
         """Describe the requests of brokers that begin to serve. Called on their loop."""
-        for node in brokers.nodes:
-            node.request_log.watch()
+        for log in brokers.request_logs():
+            log.watch()
         self.running.append(brokers)
         self._started.add(brokers)
 
-    def end(self, brokers: Visible) -> None:
+    def end(self, brokers: Watched) -> None:
         """Forget brokers that end. Called on their loop."""
         self.running.remove(brokers)
 
-    def look(self, brokers: Visible) -> None:
+    def look(self, brokers: Watched) -> None:
         """Add a view of brokers that end because their test fails."""
         self.views.append(self.view_of(brokers))
 
-    def all_views(self, of_fixtures: Sequence[Visible]) -> list[View]:
+    def all_views(self, of_fixtures: Iterable[Visible]) -> list[View]:
         """Return a view of each broker that the test used, those that are gone first.
 
         `of_fixtures`: those that its fixtures of minibroker have. Of the brokers that no fixture of
@@ -98,23 +140,24 @@ class FailureWatch:
         others = [
             brokers
             for brokers in self.running
-            if brokers not in self.of_fixtures
-            and (brokers in self._started or self._was_used(brokers))
+            if not brokers.is_of_fixture and (brokers in self._started or self._was_used(brokers))
         ]
         return [*self.views, *map(self.view_of, of_fixtures), *map(self.view_of, others)]
 
-    def _was_used(self, brokers: Visible) -> bool:
-        return any(
-            node.request_log and node.request_log[-1].machine_ms >= self.since_ms
-            for node in brokers.nodes
-        )
+    def _was_used(self, brokers: Watched) -> bool:
+        return any(log and log[-1].machine_ms >= self.since_ms for log in brokers.request_logs())
 
     def view_of(self, brokers: Visible) -> View:
         """Return a view of brokers that run; the reason where it cannot be taken."""
-        count = len(brokers.nodes)
-        title = "Broker" if count == 1 else f"Cluster of {count} brokers"
         secrets = frozenset(brokers.secrets())
         try:
-            return View(title, brokers.snapshot(self.since_ms), "", secrets)
+            return View(brokers.title, brokers.snapshot(self.since_ms), "", secrets)
         except Exception as error:  # the page says it; the test's own failure is what counts
-            return View(title, None, f"{type(error).__name__}: {error}", secrets)
+            return View(brokers.title, None, f"{type(error).__name__}: {error}", secrets)
+
+
+def fault_snapshots(faults: Faults) -> list[FaultSnapshot]:
+    """Return the rules of a test, those that are removed too, in the order of their addition."""
+    from minibroker.rig.snapshot import FaultSnapshot  # noqa: PLC0415  only who asks pays
+
+    return [FaultSnapshot.of(rule) for rule in dict.fromkeys((*faults.history, *faults))]

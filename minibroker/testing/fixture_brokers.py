@@ -211,6 +211,7 @@ def real_kafka(config: pytest.Config) -> Any:
 
     if _proxy not in config.stash:
         config.stash[_proxy] = proxy = proxy_before(address)
+        proxy.is_of_fixture = True
         proxy.start()
         config.add_cleanup(proxy.stop)
     return RealKafka(address, config.stash[_proxy])
@@ -236,8 +237,7 @@ def new_topic(broker: Broker, request: pytest.FixtureRequest) -> str:
 def note(request: pytest.FixtureRequest, broker: Broker | Cluster) -> None:
     """Keep the broker of a fixture for `brokers_of`, as long as the fixture lives."""
     assert request.fixturename is not None
-    if broker.watch is not None:
-        broker.watch.of_fixtures.add(broker)
+    broker.is_of_fixture = True
     request.node.stash.setdefault(_brokers, {})[request.fixturename] = broker
 
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import tempfile
-from abc import ABC, abstractmethod
-from contextlib import asynccontextmanager
+from abc import abstractmethod
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
@@ -19,12 +18,12 @@ from minibroker.broker.config.options import parse_topic
 from minibroker.broker.config.values import RELEASE_KEY
 from minibroker.rig.clock import MovableClock, TestClock
 from minibroker.testing.acls import authorizer_settings
+from minibroker.testing.failure_watch import Watched, fault_snapshots
 from minibroker.testing.loop_thread import LoopThread
 from minibroker.testing.values import setting_text
 
 if TYPE_CHECKING:
     from collections.abc import (
-        AsyncIterator,
         Callable,
         Coroutine,
         Iterable,
@@ -37,11 +36,10 @@ if TYPE_CHECKING:
     from minibroker.broker.app import Broker as AppBroker
     from minibroker.registry.service import RegistryService
     from minibroker.rig.node import Node
+    from minibroker.rig.request_log import RequestLog
     from minibroker.rig.snapshot import Snapshot
     from minibroker.seeds.load import LoadedSeed
     from minibroker.testing.acls import AclRule
-    from minibroker.testing.broker_faults import Faults
-    from minibroker.testing.failure_watch import FailureWatch
     from minibroker.testing.security import Security
 
 START_TIMEOUT_S: Final = 30.0
@@ -51,13 +49,11 @@ LOAD_TIMEOUT_S: Final = 300.0
 MEMORY: Final = Path("/dev/shm")
 
 
-class InProcess(ABC):
+class InProcess(Watched):
     """It serves between `start` and `stop`, or in a `with` block."""
 
     NOUN: ClassVar[str]
     """The kind of thing, for messages."""
-    watch: ClassVar[FailureWatch | None] = None
-    """With `--kafka-report`: looks at every broker whose test fails."""
 
     def __init__(
         self,
@@ -94,8 +90,7 @@ class InProcess(ABC):
         self._security: Security | None = None
         """Made at the start, with `security=…`."""
         self._certificates: str | None = None
-        self.faults: Faults
-        self._thread = LoopThread(self._watched, on_end=self._remove_data)
+        self._thread = LoopThread(lambda: self._in_sight(self._serving()), on_end=self._remove_data)
 
     def __enter__(self) -> Self:
         self.start()
@@ -134,33 +129,29 @@ class InProcess(ABC):
             ended.result(START_TIMEOUT_S)
             self._thread.join()
 
-    @asynccontextmanager
-    async def _watched(self) -> AsyncIterator[None]:
-        """Serve inside of the context, and show the brokers to the watch."""
-        watch = self.watch
-        async with self._serving():
-            if watch is not None:
-                watch.begin(self)
-            try:
-                yield
-            finally:
-                if watch is not None:
-                    watch.end(self)
-
     @property
     @abstractmethod
     def nodes(self) -> Sequence[Node]:
         """Return the nodes of all brokers, for their loop; also of those that are killed."""
+
+    @property
+    def title(self) -> str:
+        """Return `Broker`, or `Cluster of 3 brokers`."""
+        count = len(self.nodes)
+        return "Broker" if count == 1 else f"Cluster of {count} brokers"
+
+    def request_logs(self) -> Sequence[RequestLog]:
+        """Return the logs of all brokers, for their loop."""
+        return [node.request_log for node in self.nodes]
 
     def snapshot(self, since_ms: float = 0.0) -> Snapshot:
         """Return all that can be seen of the brokers now. Raises RuntimeError.
 
         `since_ms`: requests that came before are left out, by the machine's clock.
         """
-        from minibroker.rig.snapshot import FaultSnapshot, snapshot  # noqa: PLC0415  only who asks pays
+        from minibroker.rig.snapshot import snapshot  # noqa: PLC0415  only who asks pays
 
-        rules = dict.fromkeys((*self.faults.history, *self.faults))
-        faults = [FaultSnapshot.of(rule) for rule in rules]
+        faults = fault_snapshots(self.faults)
         view: Snapshot = self._await(snapshot(self.nodes, since_ms=since_ms, faults=faults))
         return view
 

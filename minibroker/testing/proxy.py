@@ -11,30 +11,42 @@ listener, and the answers of Kafka name these.
 from __future__ import annotations
 
 import asyncio
+import re
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from minibroker.client.given_settings import for_reader
 from minibroker.client.settings import client_settings
 from minibroker.testing.broker_faults import Faults
+from minibroker.testing.failure_watch import Watched, fault_snapshots
 from minibroker.testing.in_process import START_TIMEOUT_S, WAIT_TIMEOUT_S
 from minibroker.testing.loop_thread import LoopThread
 from minibroker.testing.report import request_lines
 from minibroker.testing.request_calls import RequestCalls
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping
+    from collections.abc import (
+        AsyncIterator,
+        Callable,
+        Collection,
+        Coroutine,
+        Mapping,
+        Sequence,
+    )
     from concurrent.futures import Future
     from pathlib import Path
 
     from minibroker.proxy.proxy import KafkaProxy
     from minibroker.rig.request_log import RequestLog
+    from minibroker.rig.snapshot import Snapshot
 
+_PASSWORDS: Final = re.compile(r'password="([^"]*)"')
+"""Passwords in a JAAS entry."""
 EVENTS_MAX: Final = 1_000
 """Most sentences of `events` that are kept."""
 
 
-class Proxy(RequestCalls):
+class Proxy(Watched, RequestCalls):
     """A proxy between `start` and `stop`, or in a `with` block, sync or async. Its loop runs in a
     thread of its own.
 
@@ -58,12 +70,17 @@ class Proxy(RequestCalls):
         tls: str | Path | None = None,
     ) -> None:
         """Raises ConfigError for settings that cannot be."""
+        self._passwords = {
+            password
+            for key, value in (config or {}).items()
+            for password in ([value] if "password" in key else _PASSWORDS.findall(value))
+        }
         settings = {"client.id": "minibroker-proxy", **(config or {}), "bootstrap.servers": to}
         self._settings = client_settings(for_reader(settings))
         self._address = (host, port)
         self._tls = tls
         self._proxy: KafkaProxy
-        self._thread = LoopThread(self._serving)
+        self._thread = LoopThread(lambda: self._in_sight(self._serving()))
         self.events: list[str] = []
         """Sentences about what was unusual: unreadable bytes, a broker that cannot be reached."""
         self.faults = Faults(self.on_proxy)
@@ -73,14 +90,20 @@ class Proxy(RequestCalls):
         self.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.stop()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if self.watch is not None and kind is not None and self._thread.is_running:
+                self.watch.look(self)
+        finally:
+            self.stop()
 
     async def __aenter__(self) -> Self:
         await asyncio.wrap_future(self._thread.begin())
         return self
 
-    async def __aexit__(self, *_: object) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self.watch is not None and kind is not None and self._thread.is_running:
+            await asyncio.to_thread(self.watch.look, self)
         ended = self._thread.end()
         if ended is not None:
             await asyncio.wrap_future(ended)
@@ -142,6 +165,33 @@ class Proxy(RequestCalls):
     @property
     def _request_log(self) -> RequestLog:
         return self._running.request_log
+
+    @property
+    def title(self) -> str:
+        """Return `Proxy`."""
+        return "Proxy"
+
+    def request_logs(self) -> Sequence[RequestLog]:
+        """Return the log, for the loop."""
+        return [self._proxy.request_log]
+
+    def snapshot(self, since_ms: float = 0.0) -> Snapshot:
+        """Return the requests and the faults. Raises RuntimeError.
+
+        `since_ms`: requests that came before are left out, by the machine's clock.
+        """
+        from minibroker.rig.snapshot import proxy_snapshot  # noqa: PLC0415  only who asks pays
+
+        faults = fault_snapshots(self.faults)
+        address, brokers = self.bootstrap, self.brokers
+        view: Snapshot = self.call(
+            lambda: proxy_snapshot(address, brokers, self._request_log, since_ms, faults)
+        )
+        return view
+
+    def secrets(self) -> set[str]:
+        """Return passwords that no report may show: those of its own login."""
+        return set(self._passwords)
 
     def reset(self) -> None:
         """Remove every fault, and forget the requests so far; clients stay connected."""

@@ -47,6 +47,7 @@ from minibroker.kafka.protocol.messages.metadata import (
 from minibroker.rig.group_views import GroupMember
 from minibroker.testing.broker import Broker
 from minibroker.testing.broker_faults import Faults
+from minibroker.testing.failure_watch import fault_snapshots
 from minibroker.testing.in_process import WAIT_TIMEOUT_S
 from minibroker.testing.values import setting_text
 
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 
     from minibroker.rig.names import ApiName
     from minibroker.rig.request_log import SeenRequest
+    from minibroker.rig.snapshot import Snapshot
     from minibroker.seeds.load import LoadedSeed
     from minibroker.testing.proxy import Proxy
 
@@ -132,6 +134,33 @@ class RealKafka:
     ) -> list[SeenRequest]:
         """Wait like `wait_for_requests`, for a test that runs in a loop."""
         return await self._proxy.wait_for_requests_async(api, count, **choice)
+
+    is_of_fixture = True
+
+    @property
+    def title(self) -> str:
+        """Return `Kafka`, with its address: clients have the proxy's."""
+        return f"Kafka {self._server} behind a proxy"
+
+    def snapshot(self, since_ms: float = 0.0) -> Snapshot:
+        """Return what Kafka tells, and what the proxy has seen. Raises KafkaError, OSError.
+
+        `since_ms`: requests that came before are left out, by the machine's clock.
+        """
+        from minibroker.testing.real_snapshot import real_snapshot  # noqa: PLC0415  seldom asked for
+
+        proxied = self._proxy.snapshot(since_ms)
+        real = real_snapshot(self.client, self.own_topics)
+        return real._replace(
+            bootstrap=self.bootstrap,
+            faults=fault_snapshots(self.faults),
+            exchanges=proxied.exchanges,
+            notes=[*real.notes, *proxied.notes[1:]],
+        )
+
+    def secrets(self) -> set[str]:
+        """Return passwords that no report may show: there are none."""
+        return set()
 
     def report(self) -> str:
         """Return the last requests as a table. For the report of a test that failed."""

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from minibroker.testing import Broker
+from minibroker.testing import Broker, Proxy
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -316,7 +316,8 @@ def test_a_kafka_that_runs_is_asked_over_the_wire(
         + """
     @pytest.mark.kafka(topics=["orders:2:retention.ms=60000"])
     def test_orders(kafka, kafka_topic):
-        write(kafka.bootstrap, "orders", *(f"value {number}" for number in range(120)))
+        with kafka.faults.add("Produce", delay_ms=1, times=1):
+            write(kafka.bootstrap, "orders", *(f"value {number}" for number in range(120)))
         consumer = Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": "billing",
                              "client.id": "billing-1", "auto.offset.reset": "earliest"})
         consumer.subscribe(["orders"])
@@ -331,10 +332,45 @@ def test_a_kafka_that_runs_is_asked_over_the_wire(
     result.assert_outcomes(failed=1)
     (page,) = pages_in(pytester.path / "out").values()
     words = text_of(page)
-    assert f"Kafka at {kafka_broker.bootstrap}" in words
-    assert "The requests of clients are not seen here" in words
+    assert f"Kafka {kafka_broker.bootstrap} behind a proxy" in words
+    assert rows_of(page, "Faults") == [["Produce, times=1", "delay 1 ms", "1", "removed"]]
+    requests = requests_of(page)
+    assert {row[7] for row in requests} == {"shop", "billing-1"}
+    assert {row[3] for row in requests} == {kafka_broker.bootstrap}
+    assert "delay 1 ms" in [row[14] for row in requests if row[4] == "Produce"]
     assert "retention.ms=60000" in words
     assert words.index("orders") < words.index("of-others")
     records = rows_of(page, "The last 50 records")
     assert [row[4] for row in records] == [f"value {number}" for number in range(70, 120)]
     assert rows_of(page, "Groups") == [["billing", "classic", "Stable", "1", "119"]]
+
+
+def test_a_proxy_of_a_block_shows_the_requests_it_saw(
+    pytester: pytest.Pytester, kafka_broker: Broker
+) -> None:
+    pytester.makepyfile(
+        CLIENTS
+        + """
+    from minibroker.testing import Proxy
+
+    def test_it():
+        with Proxy("KAFKA") as proxy:
+            write(proxy.bootstrap, "t", "v")
+            raise ValueError
+    """.replace("KAFKA", kafka_broker.bootstrap)
+    )
+    pytester.runpytest_subprocess(*OPTIONS, "--kafka-report=out").assert_outcomes(failed=1)
+    (page,) = pages_in(pytester.path / "out").values()
+    words = text_of(page)
+    assert "Proxy at 127.0.0.1:" in words
+    assert f"for {kafka_broker.bootstrap}" in words
+    assert {row[4] for row in requests_of(page)} >= {"Metadata", "Produce"}
+
+
+def test_passwords_of_a_proxy_are_secrets() -> None:
+    jaas = 'org.x.PlainLoginModule required username="u" password="pass-of-u";'
+    login = {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "sasl.jaas.config": jaas}
+    assert Proxy("127.0.0.1:9", login).secrets() == {"pass-of-u"}
+    login = {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "sasl.username": "v"}
+    login["sasl.password"] = "pass-of-v"
+    assert Proxy("127.0.0.1:9", login).secrets() == {"pass-of-v"}

@@ -1,7 +1,7 @@
-"""A view of the Kafka of `pytest --kafka=HOST:PORT`, for the page of a failed test.
+"""A snapshot of a Kafka that runs: `pytest --kafka=HOST:PORT` has one.
 
-It is asked over the wire, as any admin client asks: topics, the last records, groups, offsets. Its
-requests are seen by nobody; a proxy in front of it would see them.
+It is asked over the wire, as any admin client asks: topics, the last records, groups, offsets. The
+requests of clients are those that the proxy before it sees; `RealKafka` adds them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from minibroker.client.consume import PartitionReader
 from minibroker.client.coordinators import CoordinatorClient
 from minibroker.client.group_details import group_details
 from minibroker.client.groups import GroupListing, committed_offsets, list_groups
-from minibroker.kafka.errors import MinibrokerError
 from minibroker.kafka.ids import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, TopicPartition
 from minibroker.kafka.records.conversion import read_records
 from minibroker.rig.group_views import GroupMember
@@ -36,44 +35,41 @@ from minibroker.rig.snapshot import (
     cut_record,
 )
 from minibroker.rig.topic_records import CREATE_TIME, LOG_APPEND_TIME, TopicRecord
-from minibroker.testing.failure_watch import View
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from minibroker.client.admin import DescribedCluster, DescribedTopic
     from minibroker.client.client import Client
     from minibroker.client.consume import Fetched
-    from minibroker.testing.real_kafka import RealKafka
 
 _TIME_S: Final = 10.0
 """Time for all questions; what is not known by then is left out."""
 _POLL_S: Final = 1.0
 
 
-def view_of(kafka: RealKafka) -> View:
-    """Return a view of a Kafka that runs; the reason where it cannot be asked."""
-    title = "Kafka"
-    try:
-        return View(title, _Asking(kafka).snapshot(), "")
-    except (MinibrokerError, OSError) as error:
-        return View(title, None, f"{type(error).__name__}: {error}")
+def real_snapshot(client: Client, own_topics: Collection[str]) -> Snapshot:
+    """Return what a Kafka tells, without requests.
+
+    `own_topics`: come first. Raises KafkaError, OSError, ProtocolError, ConfigError.
+    """
+    return _Asking(client, own_topics).snapshot()
 
 
 class _Asking:
     """The questions of one view, and the time for them."""
 
-    def __init__(self, kafka: RealKafka) -> None:
-        self._kafka = kafka
-        self._client: Client = kafka.client
+    def __init__(self, client: Client, own_topics: Collection[str]) -> None:
+        self._client = client
+        self._own_topics = own_topics
         self._deadline = time.monotonic() + _TIME_S
-        self._notes = ["The requests of clients are not seen here: this Kafka is no minibroker."]
+        self._notes: list[str] = []
 
     def snapshot(self) -> Snapshot:
         """Return what the cluster tells. Raises KafkaError, OSError, ProtocolError, ConfigError."""
         cluster = describe(self._client)
         return Snapshot(
-            bootstrap=self._kafka.bootstrap,
+            bootstrap="",
             cluster_id=cluster.cluster_id,
             release="a Kafka that runs",
             brokers=[
@@ -96,8 +92,8 @@ class _Asking:
 
     def _topics(self, cluster: DescribedCluster) -> Iterator[TopicSnapshot]:
         """Yield the topics, those of this test first. Raises KafkaError, OSError."""
-        own = set(self._kafka.own_topics)
-        names = sorted(cluster.topics, key=lambda name: (name not in own, name))
+        own_topics = set(self._own_topics)
+        names = sorted(cluster.topics, key=lambda name: (name not in own_topics, name))
         for count, name in enumerate(names):
             if count == TOPICS_MAX or time.monotonic() > self._deadline:
                 self._notes.append(f"Left out: {counted(len(names) - count, 'topic')}.")
