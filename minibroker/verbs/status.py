@@ -44,6 +44,7 @@ def run(plan: StatusPlan, out: TextIO, errors: TextIO) -> int:
         ("topics", _topics(background)),
         ("data", ", ".join(background.data) or "in memory"),
         *(("control", url) for url in background.control),
+        *(("registry", url) for url in background.registry),
         ("log", str(state.log)),
     ]
     out.write(f"minibroker is running at {background.addresses}\n")

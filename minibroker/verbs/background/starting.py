@@ -22,7 +22,7 @@ from minibroker.cli.errors import CommandError
 from minibroker.cli.parser import parse
 from minibroker.clock import SystemClock
 from minibroker.kafka.java_formats.properties import read_properties
-from minibroker.verbs.background.state import CONTROL, LISTENING, Background
+from minibroker.verbs.background.state import CONTROL, LISTENING, REGISTRY, Background
 from minibroker.verbs.serve.plan import VERB
 
 if TYPE_CHECKING:
@@ -73,7 +73,8 @@ def start(state: StateDirectory, words: Sequence[str], errors: TextIO) -> Backgr
     background = Background(
         pid=pid,
         addresses=lines[0].removeprefix(LISTENING),
-        control=[line.removeprefix(CONTROL) for line in lines[1:]],
+        control=_urls(lines, CONTROL),
+        registry=_urls(lines, REGISTRY),
         started_ms=SystemClock().now_ms(),
         words=list(words),
         directory=os.getcwd(),  # noqa: PTH109  a text, for JSON
@@ -154,7 +155,8 @@ def _ready_text(reading: int, plan: ServePlan, state: StateDirectory, errors: Te
     """Return the lines of the ready file, None if the process ends before. Tell a person that it
     takes longer.
     """
-    expected = 1 + (plan.brokers if plan.control is not None else 0)
+    servers = [server for server in (plan.control, plan.registry) if server is not None]
+    expected = 1 + plan.brokers * len(servers)
     if not select.select([reading], [], [], _QUIET_S)[0] and errors.isatty():
         errors.write(f"minibroker is starting, see {state.log}\n")
         errors.flush()
@@ -165,6 +167,11 @@ def _ready_text(reading: int, plan: ServePlan, state: StateDirectory, errors: Te
             return None
         content += part
     return content.decode()
+
+
+def _urls(lines: Sequence[str], opening: str) -> list[str]:
+    """Return what stands behind the opening in the lines that have it."""
+    return [line.removeprefix(opening) for line in lines if line.startswith(opening)]
 
 
 def _end_of(pid: int, state: StateDirectory) -> str:

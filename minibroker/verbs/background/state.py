@@ -25,12 +25,13 @@ from minibroker.cli.errors import CommandError
 from minibroker.cli.kinds import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 BACKGROUND: Final = "Background"
 """The title of the options in the help page."""
 LISTENING: Final = "minibroker listening on "
 CONTROL: Final = "minibroker control on "
+REGISTRY: Final = "minibroker registry on "
 """Begin of the lines that tell the addresses."""
 _DIRECTORY_MODE: Final = 0o700
 _FILE_MODE: Final = 0o600
@@ -75,11 +76,17 @@ class Background(NamedTuple):
     """The metadata are kept in ZooKeeper."""
     is_stopped: bool = False
     """`stop` has ended it."""
+    registry: Sequence[str] = ()
+    """The URL of each schema registry."""
 
     @property
     def ready_lines(self) -> list[str]:
         """Return the lines that `serve` writes when clients can connect."""
-        return [f"{LISTENING}{self.addresses}\n", *(f"{CONTROL}{url}\n" for url in self.control)]
+        return [
+            f"{LISTENING}{self.addresses}\n",
+            *(f"{CONTROL}{url}\n" for url in self.control),
+            *(f"{REGISTRY}{url}\n" for url in self.registry),
+        ]
 
 
 class StateDirectory:

@@ -188,6 +188,19 @@ def test_a_reset_of_several_brokers_writes_all_addresses(
     assert {path.name for path in (state.parent / "d").glob("broker-*")} == {"broker-0", "broker-1"}
 
 
+def test_status_names_the_schema_registries(run: Command, up: Command) -> None:
+    registry = ("--registry", "127.0.0.1:0", "--control", "127.0.0.1:0")
+    started = up("--brokers", "2", "--memory", *registry)
+    lines = started.output.splitlines()
+    urls = [line.split()[-1] for line in lines if line.startswith("minibroker registry on ")]
+    assert len(urls) == 2
+    output = run("status").output
+    assert [line.split() for line in output.splitlines() if "registry" in line] == [
+        ["registry", url] for url in urls
+    ]
+    assert output.count("control ") == 2
+
+
 def test_a_stopped_broker_can_be_reset(run: Command, up: Command, state: Path) -> None:
     up("--data-dir", "d")
     run("stop")
