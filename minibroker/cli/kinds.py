@@ -286,6 +286,21 @@ def addresses(text: str) -> str:
     return text
 
 
+def address_of(text: str) -> tuple[str, int]:
+    """Return host and port of `HOST:PORT`; the port may be 0. Raises UsageError."""
+    host, colon, port = text.rpartition(":")
+    is_port = bool(re.fullmatch(_COUNT, port)) and int(port) <= PORT_MAX
+    if not (colon and host and is_port):
+        raise UsageError(f"{text}: expected HOST:PORT, for instance 127.0.0.1:9192")
+    return host.strip("[]"), int(port)
+
+
+def address_text(address: tuple[str, int]) -> str:
+    """Return HOST:PORT, with brackets around IPv6."""
+    host, port = address
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 def is_path(text: str) -> bool:
     """Return whether `text` names a directory: it has a `/` (or is `.`), which no topic has."""
     return "/" in text or text in (".", "..")
@@ -311,6 +326,7 @@ TOPICS: Final = Many("T[,...]", check_topic)
 COUNT: Final = Kind("N", count_of)
 DURATION: Final = Kind("DURATION", duration_ms, exact_duration)
 SIZE: Final = Kind("SIZE", bytes_of, bytes_text)
+ADDRESS: Final = Kind("HOST:PORT", address_of, address_text)
 RATE: Final = Kind("RATE", rate_of, rate_text)
 PAIRS: Final = Pairs()
 SWITCH: Final = Switch()

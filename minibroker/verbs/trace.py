@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TextIO
 
 from minibroker.cli.declaration import Names, Option, Part, Verb
 from minibroker.cli.errors import EXIT_OK, CommandError, UsageError
-from minibroker.cli.kinds import COUNT, DURATION, FILE, PORT_MAX, SWITCH, TEXT, TOPIC, Many
+from minibroker.cli.kinds import (
+    ADDRESS,
+    COUNT,
+    DURATION,
+    FILE,
+    PORT_MAX,
+    SWITCH,
+    TEXT,
+    TOPIC,
+    Kind,
+    Many,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from minibroker.trace.connections import CaptureTally
     from minibroker.trace.exchange import Exchange
@@ -20,6 +32,7 @@ if TYPE_CHECKING:
 
 SELECTION: Final = "Requests"
 LAYOUT: Final = "Layout"
+SERVING: Final = "Play it again"
 
 
 def _port(text: str) -> int:
@@ -102,6 +115,24 @@ class TracePlan(NamedTuple):
             "--json", SWITCH, "show each request as a line of JSON, which --dialogue reads", LAYOUT
         ),
     ] = False
+    seed: Annotated[
+        str | None,
+        Option(
+            "--seed",
+            Kind("FILE.jsonl", completes="file"),
+            "write the topics and the records that were produced, as a seed for serve --seed",
+            SERVING,
+        ),
+    ] = None
+    serve: Annotated[
+        tuple[str, int] | None,
+        Option(
+            "--serve",
+            ADDRESS,
+            "be a broker that answers as it was recorded, and refuses other requests",
+            SERVING,
+        ),
+    ] = None
     html: Annotated[
         str | None,
         Option("--html", FILE, "write a page with the conversation as a diagram", LAYOUT),
@@ -114,9 +145,11 @@ def check(plan: TracePlan, names: Names) -> None:
         raise UsageError(f"give either {names['pcap']} or {names['dialogue']}")
     if plan.ports and plan.pcap is None:
         raise UsageError(f"{names['ports']} needs {names['pcap']}")
-    layouts = [name for name in ("is_full", "is_json", "html") if getattr(plan, name)]
+    layouts = [name for name in ("is_full", "is_json", "html", "seed") if getattr(plan, name)]
+    if plan.serve is not None and (plan.html or plan.seed):
+        layouts.append("serve")
     if len(layouts) > 1:
-        raise UsageError(f"{names[layouts[0]]} and {names[layouts[1]]} do not go together")
+        raise UsageError(f"{names[layouts[-2]]} and {names[layouts[-1]]} do not go together")
 
 
 def run(plan: TracePlan, out: TextIO, errors: TextIO) -> int:
@@ -127,18 +160,38 @@ def run(plan: TracePlan, out: TextIO, errors: TextIO) -> int:
     if plan.html is not None:
         _write_page(plan, plan.html, errors)
         return EXIT_OK
+    if plan.seed is not None:
+        from minibroker.verbs.trace_seed import write_seed  # noqa: PLC0415  for --seed only
+
+        names: TopicNames = {}
+        counts = write_seed(lambda: _chosen(plan, io.StringIO(), names), names, plan.seed)
+        errors.write(f"minibroker trace: {counts}\n")
+        return EXIT_OK
+    if plan.serve is not None:
+        from minibroker.verbs.trace_serving import serve  # noqa: PLC0415  for --serve only
+
+        return serve(_chosen(plan, errors), plan.serve, _writer(plan, out), out, errors)
+    write = _writer(plan, out)
+    for exchange in _chosen(plan, errors):
+        write(exchange)
+    return EXIT_OK
+
+
+def _writer(plan: TracePlan, out: TextIO) -> Callable[[Exchange], None]:
+    """Return the function that writes an exchange in the layout of the plan."""
     from minibroker.trace.full_text import full_lines  # noqa: PLC0415  not for help
     from minibroker.trace.json_lines import to_json  # noqa: PLC0415
     from minibroker.trace.line import to_line  # noqa: PLC0415
 
-    for exchange in _chosen(plan, errors):
+    def write(exchange: Exchange) -> None:
         if plan.is_json:
             out.write(to_json(exchange) + "\n")
         elif plan.is_full:
             out.writelines(f"{line}\n" for line in full_lines(exchange))
         else:
             out.write(to_line(exchange) + "\n")
-    return EXIT_OK
+
+    return write
 
 
 def _write_page(plan: TracePlan, target: str, errors: TextIO) -> None:
@@ -158,9 +211,9 @@ def _write_page(plan: TracePlan, target: str, errors: TextIO) -> None:
         raise CommandError(f"{target} cannot be written: {error.strerror}") from None
 
 
-def _chosen(plan: TracePlan, errors: TextIO) -> Iterator[Exchange]:
-    """Yield the exchanges that the plan chooses, up to its count."""
-    names: TopicNames = {}
+def _chosen(plan: TracePlan, errors: TextIO, names: TopicNames | None = None) -> Iterator[Exchange]:
+    """Yield the exchanges that the plan chooses, up to its count; `names` gets ids of topics."""
+    names = {} if names is None else names
     selection = plan.chosen.selection()
     count = 0
     for exchange in _exchanges(plan, names, errors):
@@ -223,12 +276,17 @@ VERB: Final = Verb(
     run=run,
     check=check,
     usage="--pcap FILE",
-    groups=(SELECTION, LAYOUT),
+    groups=(SELECTION, LAYOUT, SERVING),
     notes="""\
 Each request and its answer is a line: time (UTC), API, version, client, broker, what it is about,
 the first error of the answer by name, and the time until the answer. A capture may begin in the
 middle of connections, and may have lost packets: it goes on at the next request. Connections with
 TLS cannot be read. Passwords and keys are shown nowhere.
+
+--seed writes the records that brokers took, those of a transaction once it is committed. --serve
+makes a broker of the recording: it answers each request as it was answered, with its own
+address in place of the brokers', and says which request was not recorded. Its first line is
+"minibroker listening on HOST:PORT"; it ends with Ctrl-C.
 
 To capture: `tcpdump -i any -s 0 -w kafka.pcap 'tcp port 9092'`.
 """,
@@ -239,5 +297,7 @@ To capture: `tcpdump -i any -s 0 -w kafka.pcap 'tcp port 9092'`.
         "trace --pcap kafka.pcap --json",
         "trace --pcap kafka.pcap --html conversation.html",
         "trace --dialogue conversation.jsonl --client shop --slow 100ms",
+        "trace --dialogue conversation.jsonl --seed records.jsonl",
+        "trace --dialogue conversation.jsonl --serve 127.0.0.1:9092",
     ),
 )

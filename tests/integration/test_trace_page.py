@@ -6,20 +6,33 @@ import shutil
 from pathlib import Path
 
 from tests.support import readme
-from tests.support.shell import run_command
+from tests.support.shell import run_command, serving
+from tests.support.wire import WireClient
 
+SERVE = "--serve"
 CAPTURE = Path(__file__).parents[1] / "golden" / "captures" / "clients.pcap"
+
+
+def answers_of(command: str, directory: Path) -> str:
+    """Return the versions that a scripted broker answers; its port is a free one."""
+    with serving(command.replace(":9092", ":0"), directory) as address:
+        host, _, port = address.rpartition(":")
+        with WireClient(host, int(port)) as client:
+            return str(client.call("api_versions", 3, client_software_name="any")["api_keys"][0])
 
 
 def test_the_commands_of_the_page(tmp_path: Path) -> None:
     shutil.copy(CAPTURE, tmp_path / "kafka.pcap")
     printed = {
-        command: run_command(command, tmp_path)
+        command: answers_of(command, tmp_path)
+        if SERVE in command
+        else run_command(command, tmp_path)
         for block in readme.blocks([readme.ROOT / "docs" / "how-to" / "trace.md"])
         for command in readme.commands([block])
         if command.startswith("minibroker")
     }
-    first, page, errors, slow, full, json_lines, dialogue = printed.values()
+    *printed_lines, seed, served = printed.values()
+    first, page, errors, slow, full, json_lines, dialogue = printed_lines
     assert page == ""
     assert "Conversation in kafka.pcap" in (tmp_path / "conversation.html").read_text()
     assert len(first.splitlines()) == 55
@@ -28,3 +41,6 @@ def test_the_commands_of_the_page(tmp_path: Path) -> None:
     assert "assignment: orders-0 orders-1 orders-2" in full
     assert json_lines == ""
     assert dialogue.splitlines() == [line for line in first.splitlines() if " shop → " in line]
+    assert seed == ""
+    assert (tmp_path / "records.jsonl").read_text().count('"value"') == 53
+    assert "'max_version'" in served

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TextIO
 from minibroker.cli.connection import CONNECTION, KAFKA, KAFKA_CONFIG
 from minibroker.cli.declaration import Option, Part, Verb
 from minibroker.cli.errors import CommandError, UsageError
-from minibroker.cli.kinds import FILE, PORT_MAX, SWITCH, Kind, addresses
+from minibroker.cli.kinds import ADDRESS, FILE, SWITCH, Kind, addresses
 from minibroker.verbs.connecting import CA, SECURITY, USER, ClusterOptions, reader_of
 from minibroker.verbs.trace import SELECTION, SelectionOptions
 
@@ -25,22 +25,6 @@ TOKEN: Final = "--control-token"
 READ_TOKEN: Final = "--control-read-token"
 DEFAULT_LISTEN: Final = ("127.0.0.1", 9192)
 CLIENT_ID: Final = "minibroker-proxy"
-
-
-def address_of(text: str) -> tuple[str, int]:
-    """Return host and port of `HOST:PORT`; the port may be 0. Raises UsageError."""
-    host, colon, port = text.rpartition(":")
-    if not (colon and host and port.isascii() and port.isdecimal() and int(port) <= PORT_MAX):
-        raise UsageError(f"{text}: expected HOST:PORT, for instance 127.0.0.1:9192")
-    return host.strip("[]"), int(port)
-
-
-def _address_text(address: tuple[str, int]) -> str:
-    host, port = address
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-ADDRESS: Final = Kind("HOST:PORT", address_of, _address_text)
 
 
 class UpstreamOptions(NamedTuple):

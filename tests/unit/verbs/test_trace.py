@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import io
 import re
+import signal
+import subprocess
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from confluent_kafka import Consumer
 
 from minibroker.cli.program import run_words
 from tests.support.packets import Wire, pcap
+
+if TYPE_CHECKING:
+    from minibroker.testing import Broker
 
 CAPTURE = str(Path(__file__).parents[2] / "golden" / "captures" / "clients.pcap")
 
@@ -92,6 +100,10 @@ def test_the_summary_says_what_could_not_be_read(tmp_path: Path) -> None:
         (("--pcap", "a", "--api", "Fetsh"), 2, "no API has this name (did you mean Fetch?)"),
         (("--pcap", "a", "--port", "99999"), 2, "expected a port"),
         (("--pcap", "a", "--html", "b", "--json"), 2, "--json and --html do not go together"),
+        (("--pcap", "a", "--seed", "b", "--html", "c"), 2, "--html and --seed do not go"),
+        (("--pcap", "a", "--seed", "b", "--serve", "h:1"), 2, "--seed and --serve do not go"),
+        (("--pcap", "a", "--serve", "h"), 2, "expected HOST:PORT"),
+        (("--pcap", CAPTURE, "--seed", "/none/b.yaml"), 1, "a file that ends in .jsonl"),
         (("--pcap", CAPTURE, "--html", "/none/b"), 1, "its directory is not there"),
         (("--pcap", CAPTURE, "--html", "/proc"), 1, "/proc cannot be written: Is a directory"),
         (("--pcap", "/none"), 1, "/none is no file"),
@@ -103,3 +115,56 @@ def test_wrong_words_and_files_are_refused(words: tuple[str, ...], code: int, me
     exit_code, lines, errors = trace(*words)
     assert (exit_code, lines) == (code, [])
     assert message in errors
+
+
+def test_a_seed_has_the_records_that_were_produced(tmp_path: Path, broker: Broker) -> None:
+    target = tmp_path / "records.jsonl"
+    code, lines, errors = trace("--pcap", CAPTURE, "--seed", str(target))
+    assert (code, lines) == (0, [])
+    assert errors == "minibroker trace: 53 records of 1 topic\n"
+    broker.load(target)
+    values = [record.value for record in broker.records("orders")]
+    assert len(values) == 53
+    assert {b"v0", b"v49", b"x", b"y", b"z"} <= set(values)
+    assert trace("--pcap", CAPTURE, "--seed", str(target))[0] == 1
+
+
+def test_a_scripted_broker_answers_real_clients(tmp_path: Path) -> None:
+    """A producer and a consumer in a group, as they were captured."""
+    words = ["trace", "--pcap", CAPTURE, "--serve", "127.0.0.1:0"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "minibroker", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        address = process.stdout.readline().removeprefix("minibroker listening on ").strip()
+        consumer = Consumer(
+            {
+                "bootstrap.servers": address,
+                "group.id": "billing",
+                "client.id": "c1",
+                "auto.offset.reset": "earliest",
+            }
+        )
+        consumer.subscribe(["orders"])
+        values = set()
+        while len(values) < 50:
+            (message,) = consumer.consume(1, timeout=60)
+            values.add(message.value())
+        consumer.close()
+        process.send_signal(signal.SIGTERM)
+        out, errors = process.communicate(timeout=60)
+    assert values == {b"v%d" % number for number in range(50)}
+    assert " Fetch v16 c1 → script: orders-2 @0 → orders-2 21 records" in out
+    assert "requests answered, " in errors
+    assert process.returncode == 0
+
+
+def test_nothing_cannot_be_served() -> None:
+    code, _, errors = trace("--pcap", CAPTURE, "--port", "1", "--serve", "127.0.0.1:0")
+    assert (code, errors.splitlines()[-1]) == (
+        1,
+        "minibroker trace: the recording has no request, so there is nothing to serve",
+    )
