@@ -47,7 +47,7 @@ OTHER_CLIENTS := $(if $(shell command -v npm),kafkajs $(CLIENTS)/typescript/.don
 # Python keeps what it compiled, whatever the environment says: the tests start hundreds of brokers.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run quick matrix coverage examples nightly dist wheels docs test fuzz crash simulation fire pipeline-fire standalone situations move outgrow secure-move client-suites lint format bench bench-diff waits release-dialogues smoke java registry kerberos kafkajs sarama secured-client numbered-client registry-client compose-reader actionlint generate clean
+.PHONY: help run quick matrix coverage examples nightly dist wheels docs test fuzz crash simulation fire pipeline-fire standalone situations move outgrow secure-move client-suites lint format bench bench-diff waits release-dialogues smoke java registry registry-calls kerberos kafkajs sarama secured-client numbered-client registry-client compose-reader actionlint generate clean
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -315,6 +315,9 @@ $(CLIENTS)/go/.done: examples/clients/go/go.mod examples/clients/go/go.sum
 	cd $(<D) && go mod download && go tool oapi-codegen -version >/dev/null
 	mkdir -p $(@D)
 	touch $@
+
+registry-calls: $(VENV)/.test $(APICURIO) ## ask Apicurio's registry again what it says of 125 changes of schemas, 1 minute
+	$(BIN)/python -m tests.compat_registry.record
 
 registry: $(APICURIO) ## fetch the schema registry that the tests run
 
