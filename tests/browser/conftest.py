@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from tests.browser.chromium import ConsolePage, new_driver
-from tests.support.processes import ManagedProcess, free_port
+from tests.support.processes import ManagedProcess
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,15 +47,15 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Co
     directory = tmp_path_factory.mktemp("console")
 
     def start(*options: str) -> ConsoleBroker:
-        port, control_port = free_port(), free_port()
-        ready_file = directory / f"ready-{port}"
+        ready_file = directory / f"ready-{len(processes)}"
         command = [sys.executable, "-m", "minibroker", "serve", "--memory"]
-        command += ["--listen", f"127.0.0.1:{port}", "--control", f"127.0.0.1:{control_port}"]
+        command += ["--listen", "127.0.0.1:0", "--control", "127.0.0.1:0"]
         command += ["--ready-file", str(ready_file), *options]
-        process = ManagedProcess(command, directory / f"{port}.log")
+        process = ManagedProcess(command, directory / f"{len(processes)}.log")
         processes.append(process)
         process.wait_until(ready_file.exists, START_SECONDS, "the ready file")
-        return ConsoleBroker(f"127.0.0.1:{port}", f"http://127.0.0.1:{control_port}")
+        address, url, *_ = [line.rpartition(" ")[2] for line in ready_file.read_text().splitlines()]
+        return ConsoleBroker(address, url)
 
     yield start
     for process in processes:

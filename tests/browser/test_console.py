@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import threading
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import pytest
-import requests
-from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import Producer
 from selenium.webdriver.common.keys import Keys
 
 from tests.browser.chromium import ConsolePage, accessibility_checker
+from tests.browser.clients import WAIT_S, committed, make_topic, write
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from selenium import webdriver
 
     from tests.browser.conftest import ConsoleBroker
 
-WAIT_S = 60.0
 MARKUP = '<img src=x onerror="document.title=1;alert(1)">'
 VIEWS = {
     "topics": "Topics",
@@ -42,88 +37,6 @@ VIEWS = {
     "faults": "Faults",
     "clock": "Clock",
 }
-
-
-def make_topic(broker: ConsoleBroker, name: str, **config: str) -> None:
-    admin = AdminClient({"bootstrap.servers": broker.address})
-    admin.create_topics([NewTopic(name, 1, config=config)])[name].result(WAIT_S)
-
-
-def write(broker: ConsoleBroker, topic: str, value: bytes, **fields: Any) -> None:
-    """Write a record. Raises KafkaException if the broker refuses it."""
-    errors: list[Any] = []
-    producer = Producer(
-        {
-            "bootstrap.servers": broker.address,
-            "client.id": fields.pop("client_id", "writer"),
-            "retries": 0,
-            "message.max.bytes": 12_000_000,
-        }
-    )
-    producer.produce(topic, value, on_delivery=lambda error, _: errors.append(error), **fields)
-    assert producer.flush(WAIT_S) == 0
-    if errors[0] is not None:
-        raise KafkaException(errors[0])
-
-
-def first_record(broker: ConsoleBroker, topic: str, partition: int) -> Message:
-    consumer = Consumer({"bootstrap.servers": broker.address, "group.id": "a-reader"})
-    try:
-        consumer.assign([TopicPartition(topic, partition, 0)])
-        message = consumer.poll(WAIT_S)
-    finally:
-        consumer.close()
-    assert message is not None
-    assert message.error() is None
-    return message
-
-
-@contextmanager
-def committed(
-    broker: ConsoleBroker, group: str, topic: str, offset: int, **config: Any
-) -> Iterator[Consumer]:
-    """Commit an offset of partition 0 as no member of a group; its client is open meanwhile."""
-    consumer = Consumer({"bootstrap.servers": broker.address, "group.id": group, **config})
-    consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
-    try:
-        yield consumer
-    finally:
-        consumer.close()
-
-
-@contextmanager
-def member_of(broker: ConsoleBroker, group: str, topic: str, **config: Any) -> Iterator[None]:
-    """Run a consumer of a group meanwhile; it reads and commits nothing."""
-    is_over = threading.Event()
-    has_joined = threading.Event()
-    consumer = Consumer(
-        {
-            "bootstrap.servers": broker.address,
-            "group.id": group,
-            "client.id": "member",
-            "enable.auto.commit": False,
-            **config,
-        }
-    )
-    consumer.subscribe([topic], on_assign=lambda *_: has_joined.set())
-
-    def run() -> None:
-        while not is_over.is_set():
-            consumer.poll(0.1)
-        consumer.close()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        assert has_joined.wait(WAIT_S)
-        yield
-    finally:
-        is_over.set()
-        thread.join()
-
-
-def status_of(broker: ConsoleBroker, path: str) -> Any:
-    return requests.get(broker.url + path, timeout=WAIT_S).json()
 
 
 def test_the_rail_leads_to_every_view_that_the_server_offers(page: ConsolePage) -> None:
@@ -147,43 +60,6 @@ def test_a_view_takes_the_focus_and_a_keyboard_reaches_it(page: ConsolePage) -> 
     page.until(lambda: page.find("h1").text == "Groups")
     assert page.driver.switch_to.active_element.tag_name == "h1"
     assert page.driver.title == "Groups · minibroker"
-
-
-def test_a_topic_of_the_page_is_there_for_a_client(
-    page: ConsolePage, console_broker: ConsoleBroker
-) -> None:
-    page.open("topics")
-    page.unfold("Create a topic")
-    page.fill("name", "made-here")
-    page.fill("partitions", "2")
-    page.fill("configs", "cleanup.policy=compact")
-    page.press("Create topic")
-    page.until(lambda: any(row[0] == "made-here" for row in page.rows("Topics")))
-    topics = AdminClient({"bootstrap.servers": console_broker.address}).list_topics().topics
-    assert len(topics["made-here"].partitions) == 2
-    page.go("topics/made-here")
-    page.until(lambda: ["cleanup.policy", "compact"] in [row[:2] for row in page.rows("Settings")])
-    page.press("Delete …")
-    page.press("Delete", "dialog")
-    page.until(lambda: page.find("h1").text == "Topics")
-    page.until(lambda: all(row[0] != "made-here" for row in page.rows("Topics")))
-
-
-def test_a_record_of_the_page_is_read_by_a_client(
-    page: ConsolePage, console_broker: ConsoleBroker
-) -> None:
-    make_topic(console_broker, "written-here")
-    page.open("records/written-here")
-    page.unfold("Write a record")
-    page.fill("key", "o-1", "details")
-    page.fill("value", '{"amount": 12}', "details")
-    page.fill("headers", "trace=4bf9", "details")
-    page.press("Write")
-    page.until(lambda: "at offset 0" in page.find("#notice").text)
-    message = first_record(console_broker, "written-here", 0)
-    assert (message.key(), message.value()) == (b"o-1", b'{"amount": 12}')
-    assert message.headers() == [("trace", b"4bf9")]
-    page.until(lambda: page.rows("Records")[0][3:5] == ["o-1", '{"amount": 12}'])
 
 
 def test_the_tail_shows_records_as_a_client_writes_them(
@@ -229,81 +105,6 @@ def test_the_plot_of_a_lag_moves_with_it(page: ConsolePage, console_broker: Cons
         page.until(lambda: page.find(".plot .now").text == "7")
         assert page.find(".plot polyline").get_attribute("points") != before
         page.until(lambda: page.rows("Offsets")[0][2:5] == ["0", "7", "7"])
-
-
-def test_offsets_are_moved_on_the_page(page: ConsolePage, console_broker: ConsoleBroker) -> None:
-    make_topic(console_broker, "again")
-    for _ in range(3):
-        write(console_broker, "again", b"v")
-    with committed(console_broker, "moved", "again", 3) as consumer:
-        page.open("groups/moved")
-        page.until(lambda: page.rows("Offsets")[0][2] == "3")
-        page.fill("topic", "again")
-        page.fill("to", "offset")
-        page.fill("place", "1")
-        page.press("Move")
-        page.until(lambda: page.rows("Offsets")[0][2] == "1")
-        assert consumer.committed([TopicPartition("again", 0)], WAIT_S)[0].offset == 1
-
-
-def test_a_fault_of_the_page_fails_a_client_and_counts_it(
-    page: ConsolePage, console_broker: ConsoleBroker
-) -> None:
-    page.open("faults")
-    page.until(lambda: page.find("[name=error]").is_displayed())
-    page.fill("error", "TOPIC_AUTHORIZATION_FAILED")
-    page.fill("api", "Produce")
-    page.fill("client_id", "unlucky")
-    page.press("Add fault")
-    page.until(lambda: page.rows("Faults")[0][2] == "0")
-    with pytest.raises(KafkaException, match="authorization"):
-        write(console_broker, "orders", b"v", client_id="unlucky")
-    page.until(lambda: page.rows("Faults")[0][2] == "1")
-    page.press("Remove")
-    page.until(lambda: page.rows("Faults") == [])
-    write(console_broker, "orders", b"v", client_id="unlucky")
-
-
-def test_the_lines_of_an_action_do_the_same(
-    page: ConsolePage, console_broker: ConsoleBroker
-) -> None:
-    page.open("faults")
-    page.until(lambda: page.find("[name=error]").is_displayed())
-    page.fill("client_id", 'it\'s "me" $HOME \\ `x`')
-    page.fill("delay_ms", "5")
-    page.unfold("The same from a shell or Python")
-    curl, python, in_a_test = (code.text for code in page.find_all("form .lines code"))
-    rule = {"client_id": 'it\'s "me" $HOME \\ `x`', "delay_ms": 5.0}
-    subprocess.run(["bash", "-c", f"{curl} --silent --fail"], check=True, timeout=WAIT_S)
-    eval(python, {"requests": requests})
-    faults = status_of(console_broker, "/faults")
-    assert [{name: fault[name] for name in rule} for fault in faults] == [rule, rule]
-    assert in_a_test.startswith("kafka.faults.add(")
-    page.press("Remove all")
-    page.until(lambda: page.rows("Faults") == [])
-    assert status_of(console_broker, "/faults") == []
-
-
-def test_a_clock_moved_on_the_page_ends_a_session(
-    page: ConsolePage, console_broker: ConsoleBroker
-) -> None:
-    make_topic(console_broker, "timed")
-    with (
-        committed(console_broker, "timed-group", "timed", 0),  # so the group outlives its member
-        member_of(console_broker, "timed-group", "timed", **{"session.timeout.ms": 45_000}),
-    ):
-        members = status_of(console_broker, "/groups/timed-group")["members"]
-        page.open("clock")
-        page.until(lambda: any("timed-group" in row[2] for row in page.rows("Due next")))
-        page.press("+ 10 minutes")
-        page.until(lambda: "10 min" in page.words)
-        page.go("groups/timed-group")
-        page.until(
-            lambda: (
-                members[0]["member_id"] not in [row[0] for row in page.rows("Members")]
-                and page.find("h1").text == "timed-group"
-            )
-        )
 
 
 def test_requests_come_live_and_a_conversation_is_a_diagram(

@@ -42,7 +42,8 @@ export async function cluster(page) {
       ["Cluster id", data(views.cluster_id ?? "–", "mono")],
       one.metadata_age_ms !== null && ["Age of the metadata", duration(one.metadata_age_ms)],
     ]));
-    brokers.update(one.brokers.map((row) => ({
+    const all = new Map([...views.brokers, ...one.brokers].map((row) => [row.id, row])); // the cluster forgets a killed one
+    brokers.update([...all.values()].sort((row, other) => row.id - other.id).map((row) => ({
       ...row, state: known.get(row.id), isController: row.id === one.controller, isThis: row.id === one.broker,
     })));
     late.update(one.not_in_sync);

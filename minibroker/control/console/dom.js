@@ -68,7 +68,7 @@ export const check = (name, label, attributes = {}) =>
 export function values(form) {
   const filled = {};
   for (const input of form.elements) {
-    if (!input.name || input.disabled) continue;
+    if (!input.name || input.disabled || input.tagName === "BUTTON") continue;
     if (input.type === "checkbox") filled[input.name] = input.checked;
     else if (input.value !== "") filled[input.name] = input.type === "number" ? Number(input.value) : input.value;
   }

@@ -5,7 +5,8 @@ import { equalLines } from "./equal.js";
 import { visible } from "./values.js";
 
 const RETRY_MS = 2000;
-const SHARE = 20; // an answer that takes long is asked for less often
+const SHARE = 10; // an answer that takes long is asked for less often
+const WAIT_MS_MAX = 10_000;
 const wait = (ms, signal) => new Promise((resolve) => {
   const timer = setTimeout(resolve, ms);
   signal.addEventListener("abort", () => { clearTimeout(timer); resolve(); }, { once: true });
@@ -74,7 +75,8 @@ export class Page {
           this.fail(error);
         }
       }
-      await wait(Math.max(everyMs, SHARE * (performance.now() - begin)), this.signal);
+      const pause = Math.min(SHARE * (performance.now() - begin), WAIT_MS_MAX);
+      await wait(Math.max(everyMs, pause), this.signal);
     }
   }
 

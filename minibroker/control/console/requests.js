@@ -31,7 +31,7 @@ export async function requests(page) {
   const draw = () => {
     drawing = undefined;
     if (!(query.client_address || query.client_id) || page.signal.aborted) return;
-    const client = rows.find((row) => row.client_id)?.client_id ?? query.client_address;
+    const client = rows.find((row) => row.client_id)?.client_id ?? query.client_id ?? query.client_address;
     const old = picture.firstElementChild;
     const isAtEnd = !old || old.scrollTop + old.clientHeight >= old.scrollHeight - 4;
     const top = old?.scrollTop ?? 0;

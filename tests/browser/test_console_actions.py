@@ -1,0 +1,283 @@
+"""Actions on the console: each one reaches the broker, and a client sees what it did."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+import requests
+from confluent_kafka import KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from tests.browser.chromium import ConsolePage
+from tests.browser.clients import (
+    WAIT_S,
+    committed,
+    first_record,
+    make_topic,
+    member_of,
+    status_of,
+    write,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from selenium import webdriver
+
+    from tests.browser.conftest import ConsoleBroker
+
+
+def test_a_topic_of_the_page_is_there_for_a_client(
+    page: ConsolePage, console_broker: ConsoleBroker
+) -> None:
+    page.open("topics")
+    page.unfold("Create a topic")
+    page.fill("name", "made-here")
+    page.fill("partitions", "2")
+    page.fill("configs", "cleanup.policy=compact")
+    page.press("Create topic")
+    page.until(lambda: any(row[0] == "made-here" for row in page.rows("Topics")))
+    topics = AdminClient({"bootstrap.servers": console_broker.address}).list_topics().topics
+    assert len(topics["made-here"].partitions) == 2
+    page.go("topics/made-here")
+    page.until(lambda: ["cleanup.policy", "compact"] in [row[:2] for row in page.rows("Settings")])
+    page.press("Delete …")
+    page.press("Delete", "dialog")
+    page.until(lambda: page.find("h1").text == "Topics")
+    page.until(lambda: all(row[0] != "made-here" for row in page.rows("Topics")))
+
+
+def test_a_record_of_the_page_is_read_by_a_client(
+    page: ConsolePage, console_broker: ConsoleBroker
+) -> None:
+    make_topic(console_broker, "written-here")
+    page.open("records/written-here")
+    page.unfold("Write a record")
+    page.fill("key", "o-1", "details")
+    page.fill("value", '{"amount": 12}', "details")
+    page.fill("headers", "trace=4bf9", "details")
+    page.press("Write")
+    page.until(lambda: "at offset 0" in page.find("#notice").text)
+    message = first_record(console_broker, "written-here", 0)
+    assert (message.key(), message.value()) == (b"o-1", b'{"amount": 12}')
+    assert message.headers() == [("trace", b"4bf9")]
+    page.until(lambda: page.rows("Records")[0][3:5] == ["o-1", '{"amount": 12}'])
+
+
+def test_offsets_are_moved_on_the_page(page: ConsolePage, console_broker: ConsoleBroker) -> None:
+    make_topic(console_broker, "again")
+    for _ in range(3):
+        write(console_broker, "again", b"v")
+    with committed(console_broker, "moved", "again", 3) as consumer:
+        page.open("groups/moved")
+        page.until(lambda: page.rows("Offsets")[0][2] == "3")
+        page.fill("topic", "again")
+        page.fill("to", "offset")
+        page.fill("place", "1")
+        page.press("Move")
+        page.until(lambda: page.rows("Offsets")[0][2] == "1")
+        assert consumer.committed([TopicPartition("again", 0)], WAIT_S)[0].offset == 1
+
+
+def test_a_fault_of_the_page_fails_a_client_and_counts_it(
+    page: ConsolePage, console_broker: ConsoleBroker
+) -> None:
+    page.open("faults")
+    page.until(lambda: page.find("[name=error]").is_displayed())
+    page.fill("error", "TOPIC_AUTHORIZATION_FAILED")
+    page.fill("api", "Produce")
+    page.fill("client_id", "unlucky")
+    page.press("Add fault")
+    page.until(lambda: page.rows("Faults")[0][2] == "0")
+    with pytest.raises(KafkaException, match="authorization"):
+        write(console_broker, "orders", b"v", client_id="unlucky")
+    page.until(lambda: page.rows("Faults")[0][2] == "1")
+    page.press("Remove")
+    page.until(lambda: page.rows("Faults") == [])
+    write(console_broker, "orders", b"v", client_id="unlucky")
+
+
+def test_the_lines_of_an_action_do_the_same(
+    page: ConsolePage, console_broker: ConsoleBroker
+) -> None:
+    page.open("faults")
+    page.until(lambda: page.find("[name=error]").is_displayed())
+    page.fill("client_id", 'it\'s "me" $HOME \\ `x`')
+    page.fill("delay_ms", "5")
+    page.unfold("The same from a shell or Python")
+    curl, python, in_a_test = (code.text for code in page.find_all("form .lines code"))
+    rule = {"client_id": 'it\'s "me" $HOME \\ `x`', "delay_ms": 5.0}
+    subprocess.run(["bash", "-c", f"{curl} --silent --fail"], check=True, timeout=WAIT_S)
+    eval(python, {"requests": requests})
+    faults = status_of(console_broker, "/faults")
+    assert [{name: fault[name] for name in rule} for fault in faults] == [rule, rule]
+    assert in_a_test.startswith("kafka.faults.add(")
+    page.until(lambda: len(page.rows("Faults")) == 2)
+    page.press("Remove all")
+    page.until(lambda: page.rows("Faults") == [])
+    assert status_of(console_broker, "/faults") == []
+
+
+def test_a_clock_moved_on_the_page_ends_a_session(
+    page: ConsolePage, console_broker: ConsoleBroker
+) -> None:
+    make_topic(console_broker, "timed")
+    with (
+        committed(console_broker, "timed-group", "timed", 0),  # so the group outlives its member
+        member_of(console_broker, "timed-group", "timed", **{"session.timeout.ms": 45_000}),
+    ):
+        members = status_of(console_broker, "/groups/timed-group")["members"]
+        page.open("clock")
+        page.until(lambda: any("timed-group" in row[2] for row in page.rows("Due next")))
+        page.press("+ 10 minutes")
+        page.until(lambda: "10 min" in page.words)
+        page.go("groups/timed-group")
+        page.until(
+            lambda: (
+                members[0]["member_id"] not in [row[0] for row in page.rows("Members")]
+                and page.find("h1").text == "timed-group"
+            )
+        )
+
+
+def test_a_setting_is_changed_and_reset(page: ConsolePage, console_broker: ConsoleBroker) -> None:
+    make_topic(console_broker, "set-here", **{"retention.ms": "1000000"})
+    page.open("topics/set-here")
+    page.until(lambda: page.rows("Settings")[0][:2] == ["retention.ms", "1000000"])
+    page.press("Change …")
+    page.fill("value", "2000000", "dialog")
+    page.press("Set", "dialog")
+    page.until(lambda: page.rows("Settings")[0][1] == "2000000")
+    page.press("Reset")
+    page.until(lambda: page.rows("Settings") == [])
+    settings = status_of(console_broker, "/topics/set-here/configs")
+    assert [row["is_default"] for row in settings if row["name"] == "retention.ms"] == [True]
+
+
+def test_a_quota_is_set_and_removed(page: ConsolePage, console_broker: ConsoleBroker) -> None:
+    page.open("quotas")
+    page.unfold("Set a quota")
+    page.fill("client_id", "greedy")
+    page.fill("key", "producer_byte_rate")
+    page.fill("value", "1024")
+    page.press("Set quota")
+    page.until(lambda: page.rows("Quotas")[0][2:4] == ["producer_byte_rate", "1,024"])
+    (quota,) = status_of(console_broker, "/quotas")
+    assert (quota["client_id"], quota["values"]) == ("greedy", {"producer_byte_rate": 1024.0})
+    page.press("Remove")
+    page.until(lambda: page.rows("Quotas") == [])
+
+
+def test_an_open_transaction_is_aborted(page: ConsolePage, console_broker: ConsoleBroker) -> None:
+    make_topic(console_broker, "open-here")
+    producer = Producer(
+        {"bootstrap.servers": console_broker.address, "transactional.id": "an-open-one"}
+    )
+    producer.init_transactions(WAIT_S)
+    producer.begin_transaction()
+    producer.produce("open-here", b"v")
+    assert producer.flush(WAIT_S) == 0
+    page.open("transactions")
+    page.until(lambda: page.rows("Transactions")[0][:2] == ["an-open-one", "Ongoing"])
+    page.press("Abort …")
+    page.press("Abort", "dialog")
+    page.until(lambda: page.rows("Transactions")[0][1] != "Ongoing")
+    with pytest.raises(KafkaException):
+        producer.commit_transaction(WAIT_S)
+
+
+def test_a_connection_is_ended(page: ConsolePage, console_broker: ConsoleBroker) -> None:
+    make_topic(console_broker, "cut-off")
+    with committed(console_broker, "cut-off", "cut-off", 0, **{"client.id": "to-be-ended"}):
+        page.open("clients")
+        page.until(lambda: any("to-be-ended" in row[0] for row in page.rows("Connections")))
+        before = {row[1].split()[0] for row in page.rows("Connections")}
+        page.press("End")
+        page.until(lambda: not before <= {row[1].split()[0] for row in page.rows("Connections")})
+
+
+def test_records_are_found_by_offset_time_and_key(
+    page: ConsolePage, console_broker: ConsoleBroker
+) -> None:
+    make_topic(console_broker, "searched")
+    for number in range(5):
+        write(
+            console_broker,
+            "searched",
+            b"v%d" % number,
+            key=b"k%d" % number,
+            timestamp=1_000_000_000_000 + number,
+        )
+    for choice, values in (
+        ({"from": "offset", "at": "3"}, ["v3", "v4"]),
+        ({"from": "time", "at": "1000000000002"}, ["v2", "v3", "v4"]),
+        ({"key": "k1"}, ["v1"]),
+        ({"from": "oldest", "limit": "2"}, ["v0", "v1"]),
+        ({}, ["v4", "v3", "v2", "v1", "v0"]),
+    ):
+        page.open("records/searched")
+        for name, value in choice.items():
+            page.fill(name, value)
+        page.find("[name=show]").click()
+        page.until(
+            lambda values=values: [row[4] for row in page.rows("Records")] == values  # type: ignore[misc]
+        )
+
+
+def test_pages_of_records_follow_each_other(
+    page: ConsolePage, console_broker: ConsoleBroker
+) -> None:
+    make_topic(console_broker, "turned")
+    for number in range(5):
+        write(console_broker, "turned", b"v%d" % number)
+    page.open("records/turned?from=offset&at=2&limit=2&partition=0")
+    page.until(lambda: [row[4] for row in page.rows("Records")] == ["v2", "v3"])
+    older, newer = page.find_all("main a.button")
+    assert (older.text, newer.text) == ("Older", "Newer")
+    newer.click()
+    page.until(lambda: [row[4] for row in page.rows("Records")] == ["v4"])
+    page.driver.back()
+    page.until(lambda: [row[4] for row in page.rows("Records")] == ["v2", "v3"])
+
+
+def test_the_clock_moves_to_what_is_due(page: ConsolePage, console_broker: ConsoleBroker) -> None:
+    make_topic(console_broker, "due")
+    with member_of(console_broker, "due-group", "due", **{"session.timeout.ms": 300_000}):
+        before_ms = status_of(console_broker, "/clock")["now_ms"]
+        page.open("clock")
+        page.until(lambda: any("due-group" in row[2] for row in page.rows("Due next")))
+        page.press("Move there")
+        page.until(lambda: status_of(console_broker, "/clock")["now_ms"] > before_ms)
+        page.until(lambda: "The clock is moved by" in page.words)
+
+
+def test_a_console_shows_all_brokers_of_its_process(
+    driver: webdriver.Chrome, start: Callable[..., ConsoleBroker]
+) -> None:
+    broker = start("--brokers", "3", "--topic", "orders:3")
+    page = ConsolePage(driver, broker.url)
+    page.open("cluster")
+    page.until(lambda: [row[2] for row in page.rows("Brokers")] == ["running"] * 3)
+    page.go("topics/orders")
+    page.until(lambda: len({row[1] for row in page.rows("Partitions")}) == 3)
+    page.fill("partition", "1")
+    page.fill("broker", "2")
+    page.press("Make leader")
+    page.until(lambda: page.rows("Partitions")[1][1] == "broker 2")
+    page.go("faults")
+    page.until(lambda: page.find("[name=error]").is_displayed())
+    page.unfold("Faults of the broker and of logins, and more")
+    page.fill("broker", "killed")
+    page.fill("on", "2")
+    page.press("Add fault")
+    page.until(lambda: page.rows("Faults")[0][3] == "2")
+    page.go("cluster")
+    page.until(lambda: [row[2] for row in page.rows("Brokers")] == ["running", "running", "killed"])
+    page.go("faults")
+    page.press("Remove")
+    page.until(lambda: page.rows("Faults") == [])
+    page.go("cluster")
+    page.until(lambda: [row[2] for row in page.rows("Brokers")] == ["running"] * 3)
+    assert page.console_errors() == []
