@@ -368,7 +368,10 @@ def test_a_proxy_of_a_block_shows_the_requests_it_saw(
 
 
 def test_passwords_of_a_proxy_are_secrets() -> None:
-    jaas = 'org.x.PlainLoginModule required username="u" password="pass-of-u";'
+    jaas = (
+        'org.apache.kafka.common.security.plain.PlainLoginModule required username="u"'
+        ' password="pass-of-u";'
+    )
     login = {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "sasl.jaas.config": jaas}
     assert Proxy("127.0.0.1:9", login).secrets() == {"pass-of-u"}
     login = {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "sasl.username": "v"}
