@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from minibroker.broker.slices import TimeSlice
 from minibroker.control.shapes import FeedEvent, RequestView
+from minibroker.control.slices import SLICE_S
 from minibroker.control.streams import StreamPace, event_of
 
 if TYPE_CHECKING:
@@ -38,9 +40,11 @@ def fits(request: SeenRequest, choice: RequestChoice) -> bool:
     )
 
 
-def view_of(broker_id: int | None, request: SeenRequest) -> msgspec.Struct:
-    """Return a request as JSON has it."""
-    view: msgspec.Struct = RequestView(broker_id=broker_id, **request._asdict())
+def view_of(broker_id: int | None, request: SeenRequest, log: RequestLog) -> msgspec.Struct:
+    """Return a request as JSON has it, with its subject as long as its log remembers it."""
+    fields = request._asdict()
+    fields["subject"] = request.subject or log.describe(request.number)
+    view: msgspec.Struct = RequestView(broker_id=broker_id, **fields)
     return view
 
 
@@ -61,7 +65,7 @@ def last_of(
     if len(logs) > 1:
         last.sort(key=lambda entry: entry[1].at_ms)
     for broker_id, request in last[-limit:] if limit else ():
-        yield view_of(broker_id, request)
+        yield view_of(broker_id, request, logs[broker_id])
 
 
 class RequestFeed:
@@ -79,7 +83,7 @@ class RequestFeed:
         pace = StreamPace()
         news = asyncio.Event()
         for log in self._logs.values():
-            log.watch()
+            log.follow()
             log.wake(news)
         try:
             first = [view async for view in _paused(self._logs, self._query)]
@@ -90,15 +94,15 @@ class RequestFeed:
                 news.clear()
                 passed_s = min(monotonic() - last_look_s, LOOK_S_MAX)
                 last_look_s = monotonic()
-                event = self._look(max(1, int(self._query.rate * passed_s)))
+                event = await self._look(max(1, int(self._query.rate * passed_s)))
                 if (piece := pace.piece(event)) is not None:
                     yield piece
         finally:
             for log in self._logs.values():
-                log.leave(news)
-                log.unwatch()
+                log.let_sleep(news)
+                log.leave()
 
-    def _look(self, limit: int) -> bytes | None:
+    async def _look(self, limit: int) -> bytes | None:
         """Return the event of what came since the last look, None for nothing."""
         skipped = 0
         chosen: list[tuple[int | None, SeenRequest]] = []
@@ -112,8 +116,26 @@ class RequestFeed:
         skipped += max(0, len(chosen) - limit)
         if not chosen and not skipped:
             return None
-        views = [view_of(*entry) for entry in chosen[-limit:]]
+        turn = TimeSlice(SLICE_S)
+        views = []
+        for broker_id, request in self._choice(chosen, limit):
+            views.append(view_of(broker_id, request, self._logs[broker_id]))
+            if turn.is_over:
+                await turn.pause()
         return event_of("requests", FeedEvent(skipped=skipped, requests=views))
+
+    def _choice(
+        self, chosen: list[tuple[int | None, SeenRequest]], limit: int
+    ) -> list[tuple[int | None, SeenRequest]]:
+        """Return as many requests as the limit allows: those with a subject, then the last ones."""
+        if len(chosen) <= limit:
+            return chosen
+        described = [
+            entry
+            for entry in chosen
+            if entry[1].subject or self._logs[entry[0]].remembers(entry[1].number)
+        ]
+        return described[:limit] if len(described) >= limit else chosen[-limit:]
 
 
 async def _paused(

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from minibroker.broker.server.answers import AnyAnswer
     from minibroker.broker.server.call import Call
     from minibroker.kafka.protocol.message import Message
+    from minibroker.rig.request_sketches import RequestSketches
     from minibroker.rig.request_texts import RequestTexts
 
 
@@ -110,6 +111,7 @@ class FaultInterceptor:
     __slots__ = (
         "_request_texts",
         "_services",
+        "_sketches",
         "_stale",
         "_waiting_by_fault",
         "connection_uses",
@@ -136,7 +138,12 @@ class FaultInterceptor:
         self.fetching = Fetching() if fetching is None else fetching
         self.connection_uses = ConnectionUses()
         self._request_texts: RequestTexts | None = None
-        """Made when the log is watched first."""
+        """Made when the log is watched or followed first."""
+        self._sketches: RequestSketches | None = None
+        """Made when the log is followed first."""
+        self.request_log.describe = self._describe
+        self.request_log.remembers = self._remembers
+        self.request_log.on_left = self._forget_sketches
         self._waiting_by_fault: dict[Fault, set[asyncio.Future[None]]] = {}
         """Rule → the requests that it holds now."""
         self._stale: dict[Fault, StaleServices] = {}
@@ -161,6 +168,8 @@ class FaultInterceptor:
         if self.request_log.is_watched:
             call.subject = self._texts().question(call)
             self.request_log.open[call] = None
+        elif self.request_log.is_followed:
+            self._sketched().begin(call)
         try:
             outcome = self._handle(call)
         except ProtocolError:  # its connection ends, and `on_end` is not called
@@ -202,6 +211,8 @@ class FaultInterceptor:
         if self.request_log.is_watched:
             subject = self._texts().exchange(call, says)
         self.request_log.note_call(call, first_error(says), subject)
+        if self.request_log.is_followed and not subject:
+            self._sketched().end(call, says, self.request_log.total)
         self.connection_uses.note(call)
         self.fetching.note_answer(call, answer)
 
@@ -216,6 +227,23 @@ class FaultInterceptor:
 
             self._request_texts = RequestTexts(self._services.cluster)
         return self._request_texts
+
+    def _sketched(self) -> RequestSketches:
+        if self._sketches is None:
+            from minibroker.rig.request_sketches import RequestSketches  # noqa: PLC0415  as above
+
+            self._sketches = RequestSketches(self._texts())
+        return self._sketches
+
+    def _describe(self, number: int) -> str:
+        return "" if self._sketches is None else self._sketches.subject(number)
+
+    def _remembers(self, number: int) -> bool:
+        return self._sketches is not None and self._sketches.remembers(number)
+
+    def _forget_sketches(self) -> None:
+        if self._sketches is not None:
+            self._sketches.clear()
 
     # Facts.
 

@@ -80,17 +80,33 @@ class SeenRequest(NamedTuple):
         )
 
 
+def _no_subject(_number: int) -> str:
+    return ""
+
+
+def _not_remembered(_number: int) -> bool:
+    return False
+
+
 class RequestLog(deque[SeenRequest]):
     """The last requests, in the order in which they ended. Belongs to the broker's loop.
 
     While somebody watches it (`watch`), a request is described, and one that waits for its answer
-    is in `open`.
+    is in `open`. While somebody follows it (`follow`), the last requests are described when they
+    are asked for (`describe`).
     """
 
     def __init__(self) -> None:
         super().__init__(maxlen=REQUESTS_MAX)
         self._waiting: set[asyncio.Event] = set()
         self._watchers = 0
+        self._followers = 0
+        self.describe: Callable[[int], str] = _no_subject
+        """Returns the subject of a request by its number, as long as it is remembered."""
+        self.remembers: Callable[[int], bool] = _not_remembered
+        """Returns whether `describe` knows a request, by its number."""
+        self.on_left: Callable[[], object] = bool
+        """Called when nobody follows the log any more."""
         self.total = 0
         """Requests that have ended since the start; a `clear` does not change it."""
         self.open: dict[LoggedCall, None] = {}
@@ -110,6 +126,21 @@ class RequestLog(deque[SeenRequest]):
         self._watchers -= 1
         if not self._watchers:
             self.open.clear()
+
+    @property
+    def is_followed(self) -> bool:
+        """Return whether requests are kept for `describe`."""
+        return self._followers > 0
+
+    def follow(self) -> None:
+        """Keep what `describe` needs of requests from now on, until a `leave` for each `follow`."""
+        self._followers += 1
+
+    def leave(self) -> None:
+        """End one `follow`."""
+        self._followers -= 1
+        if not self._followers:
+            self.on_left()
 
     def note(self, request: SeenRequest) -> None:
         """Add a request, and wake those who wait for it."""
@@ -132,10 +163,10 @@ class RequestLog(deque[SeenRequest]):
         return requests, new - len(requests)
 
     def wake(self, event: asyncio.Event) -> None:
-        """Set an event with each request, until `leave`."""
+        """Set an event with each request, until `let_sleep`."""
         self._waiting.add(event)
 
-    def leave(self, event: asyncio.Event) -> None:
+    def let_sleep(self, event: asyncio.Event) -> None:
         """Set the event no more."""
         self._waiting.discard(event)
 
@@ -162,7 +193,7 @@ class RequestLog(deque[SeenRequest]):
                 f"waited {timeout_s:g} s for {count} such requests, {len(requests)} came"
             ) from None
         finally:
-            self.leave(event)
+            self.let_sleep(event)
 
 
 def seen_request(call: LoggedCall, error: str | None, subject: str, number: int) -> SeenRequest:

@@ -29,6 +29,7 @@ class Call:
         "handler",
         "position",
         "request_bytes",
+        "sketch",
         "started_ns",
         "subject",
         "version",
@@ -60,6 +61,8 @@ class Call:
         """Bytes of its answer with the size field, once it is encoded; 0: nothing is sent."""
         self.subject = ""
         """A text about the request, for the log of an interceptor that is watched."""
+        self.sketch: bytes | None = None
+        """The bytes of the request, where an interceptor keeps them for later."""
         self.effect: str | None = None
         """A text that says what an interceptor did to it, None: nothing."""
 
