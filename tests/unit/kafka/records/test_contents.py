@@ -130,11 +130,26 @@ def test_a_record_of_a_shape_that_was_read_is_read_as_the_first_one(
     assert contents_of(built)[1:] == damaged
 
 
+@given(st.integers(0, 70), st.integers(0, 70), st.integers(0, 2**13))
+def test_a_run_is_read_alike_whatever_layout_its_size_had_before(
+    key_bytes: int, value_bytes: int, step: int
+) -> None:
+    """The bytes of key and value together are the same, so a record has the same size."""
+    both = b"x" * (key_bytes + value_bytes)
+    for key, value in ((both[:key_bytes], both[key_bytes:]), (both, b""), (None, both)):
+        built = build_batch([Record(n, BASE + n * step, key, value) for n in range(80)])
+        for _ in range(2):
+            assert contents_of(built) == (BASE, BASE + 79 * step, True, key is None)
+
+
 def test_shapes_of_records_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contents, "_shapes", {})
+    monkeypatch.setattr(contents, "_layouts", {})
+    monkeypatch.setattr(contents, "SHAPES_MAX", 50)
     for size in range(contents.SHAPES_MAX + 10):
         contents_of(build_batch([Record(0, BASE, b"k", b"v" * size)]))
-    assert len(contents._shapes) == contents.SHAPES_MAX
+        contents_of(build_batch([Record(n, BASE, b"k", b"v" * size) for n in range(20)]))
+    assert len(contents._shapes) == len(contents._layouts) == contents.SHAPES_MAX
     for key in (b"k" * 300, b"kk"):
         contents_of(build_batch([Record(0, BASE, key, b"v")]))
     assert len(contents._shapes) == contents.SHAPES_MAX
