@@ -47,7 +47,7 @@ OTHER_CLIENTS := $(if $(shell command -v npm),kafkajs $(CLIENTS)/typescript/.don
 # Python keeps what it compiled, whatever the environment says: the tests start hundreds of brokers.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run quick matrix coverage examples nightly dist wheels docs test fuzz crash simulation fire pipeline-fire standalone situations move outgrow secure-move client-suites lint format bench bench-diff waits release-dialogues smoke java registry registry-calls kerberos kafkajs sarama secured-client numbered-client registry-client compose-reader actionlint generate clean
+.PHONY: help run quick matrix coverage examples nightly dist wheels docs test fuzz crash simulation fire pipeline-fire standalone situations move outgrow secure-move client-suites lint format bench bench-diff waits pictures release-dialogues smoke java registry registry-calls kerberos kafkajs sarama secured-client numbered-client registry-client compose-reader actionlint generate clean
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -264,6 +264,9 @@ release-dialogues: $(VENV)/.test $(RECORDED_RELEASES:%=$(JARS)/%/.done) ## recor
 # In turns, so that the machine's speed cancels out. ARGS='--rounds 9 --rows raw': more, or less.
 bench-diff: $(VENV)/.test ## the broker of this checkout beside another commit's, 10 minutes (BASE=COMMIT)
 	$(BIN)/python -m benchmarks.diff $(BASE) $(ARGS)
+
+pictures: $(VENV)/.test ## record anew the conversations in docs/how-to/pictures, with real clients
+	$(BIN)/python -m tests.support.pictures
 
 docs: $(VENV)/.test ## the pages of docs/ as a site, in build/docs
 	$(BIN)/python -m docs.site.pages build/docs

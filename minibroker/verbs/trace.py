@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TextIO
 
@@ -115,6 +116,10 @@ class TracePlan(NamedTuple):
             "--json", SWITCH, "show each request as a line of JSON, which --dialogue reads", LAYOUT
         ),
     ] = False
+    svg: Annotated[
+        str | None,
+        Option("--svg", FILE, "draw a short conversation as a picture", LAYOUT),
+    ] = None
     seed: Annotated[
         str | None,
         Option(
@@ -145,8 +150,10 @@ def check(plan: TracePlan, names: Names) -> None:
         raise UsageError(f"give either {names['pcap']} or {names['dialogue']}")
     if plan.ports and plan.pcap is None:
         raise UsageError(f"{names['ports']} needs {names['pcap']}")
-    layouts = [name for name in ("is_full", "is_json", "html", "seed") if getattr(plan, name)]
-    if plan.serve is not None and (plan.html or plan.seed):
+    layouts = [
+        name for name in ("is_full", "is_json", "html", "svg", "seed") if getattr(plan, name)
+    ]
+    if plan.serve is not None and (plan.html or plan.svg or plan.seed):
         layouts.append("serve")
     if len(layouts) > 1:
         raise UsageError(f"{names[layouts[-2]]} and {names[layouts[-1]]} do not go together")
@@ -157,8 +164,8 @@ def run(plan: TracePlan, out: TextIO, errors: TextIO) -> int:
 
     Raises CommandError, CaptureError, DialogueError, OSError.
     """
-    if plan.html is not None:
-        _write_page(plan, plan.html, errors)
+    if plan.html is not None or plan.svg is not None:
+        _write_page(plan, plan.html or plan.svg or "", errors)
         return EXIT_OK
     if plan.seed is not None:
         from minibroker.verbs.trace_seed import write_seed  # noqa: PLC0415  for --seed only
@@ -195,18 +202,29 @@ def _writer(plan: TracePlan, out: TextIO) -> Callable[[Exchange], None]:
 
 
 def _write_page(plan: TracePlan, target: str, errors: TextIO) -> None:
-    """Write the page. Raises CommandError, CaptureError, DialogueError."""
+    """Write the page or the picture. Raises CommandError, CaptureError, DialogueError."""
     if not Path(target).absolute().parent.is_dir():
         raise CommandError(f"{target} cannot be written: its directory is not there")
     try:
         from minibroker.trace.page import ConversationPage  # noqa: PLC0415  not for help
+        from minibroker.trace.picture import EXCHANGES_MAX, picture  # noqa: PLC0415
     except ImportError:
         raise CommandError("a page needs Jinja2: pip install 'minibroker[trace]'") from None
-    page = ConversationPage(f"Conversation in {Path(plan.pcap or plan.dialogue or '').name}")
-    for exchange in _chosen(plan, errors):
-        page.add(exchange)
+    title = f"Conversation in {Path(plan.pcap or plan.dialogue or '').name}"
+    if plan.svg is None:
+        page = ConversationPage(title)
+        for exchange in _chosen(plan, errors):
+            page.add(exchange)
+        text = page.render()
+    else:
+        chosen = list(islice(_chosen(plan, errors), EXCHANGES_MAX + 1))
+        if len(chosen) > EXCHANGES_MAX:
+            raise CommandError(
+                f"a picture has at most {EXCHANGES_MAX} requests: choose fewer, or take --html"
+            )
+        text = picture(chosen, title)
     try:
-        Path(target).write_text(page.render(), encoding="utf-8", errors="backslashreplace")
+        Path(target).write_text(text, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise CommandError(f"{target} cannot be written: {error.strerror}") from None
 
@@ -296,6 +314,7 @@ To capture: `tcpdump -i any -s 0 -w kafka.pcap 'tcp port 9092'`.
         "trace --pcap kafka.pcap --api JoinGroup,SyncGroup --full",
         "trace --pcap kafka.pcap --json",
         "trace --pcap kafka.pcap --html conversation.html",
+        "trace --pcap kafka.pcap --api JoinGroup,SyncGroup --svg rebalance.svg",
         "trace --dialogue conversation.jsonl --client shop --slow 100ms",
         "trace --dialogue conversation.jsonl --seed records.jsonl",
         "trace --dialogue conversation.jsonl --serve 127.0.0.1:9092",

@@ -32,8 +32,9 @@ def test_the_commands_of_the_page(tmp_path: Path) -> None:
         if command.startswith("minibroker")
     }
     *printed_lines, seed, served = printed.values()
-    first, page, errors, slow, full, json_lines, dialogue = printed_lines
-    assert page == ""
+    first, page, svg, errors, slow, full, json_lines, dialogue = printed_lines
+    assert page == svg == ""
+    assert "gets orders-0" in (tmp_path / "rebalance.svg").read_text()
     assert "Conversation in kafka.pcap" in (tmp_path / "conversation.html").read_text()
     assert len(first.splitlines()) == 55
     assert "MEMBER_ID_REQUIRED" in errors

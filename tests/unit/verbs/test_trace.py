@@ -14,7 +14,9 @@ import pytest
 from confluent_kafka import Consumer
 
 from minibroker.cli.program import run_words
+from minibroker.trace.picture import EXCHANGES_MAX
 from tests.support.packets import Wire, pcap
+from tests.support.trace_frames import recorded_frames
 
 if TYPE_CHECKING:
     from minibroker.testing import Broker
@@ -75,6 +77,20 @@ def test_html_is_a_page_of_the_chosen_requests(tmp_path: Path) -> None:
     text = target.read_text()
     assert "<title>Conversation in clients.pcap</title>" in text
     assert "<dt>Requests</dt><dd>13</dd>" in text
+
+
+def test_svg_is_a_picture_of_a_short_conversation(tmp_path: Path) -> None:
+    target = tmp_path / "talk.svg"
+    assert trace("--pcap", CAPTURE, "--api", "SyncGroup", "--svg", str(target))[:2] == (0, [])
+    assert "gets orders-0 orders-1 orders-2" in target.read_text()
+    wire = Wire()
+    wire.begin()
+    wire.talk(recorded_frames()[: EXCHANGES_MAX + 1])
+    long = tmp_path / "long.pcap"
+    long.write_bytes(pcap(wire.packets))
+    code, _, errors = trace("--pcap", str(long), "--svg", str(target))
+    assert code == 1
+    assert f"a picture has at most {EXCHANGES_MAX} requests" in errors
 
 
 def test_the_summary_says_what_could_not_be_read(tmp_path: Path) -> None:
