@@ -41,6 +41,10 @@ GROUPS_MAX: Final = 200
 TRANSACTIONS_MAX: Final = 200
 RECORDS_MAX: Final = 100
 """Most records of a topic."""
+RECORDS_OF_ALL_MAX: Final = 2_000
+"""Most records of all topics together, about; topics that come later have none."""
+OFFSETS_MAX: Final = 500
+"""Most committed offsets of a group."""
 REQUESTS_MAX: Final = 2_000
 _RECORD_BYTES_MAX: Final = 4_096
 """Bytes of a key, a value or a header that are in a snapshot."""
@@ -219,6 +223,7 @@ class _Taking:
         images += [node.app.cluster.image for node in self.active]
         self.image = images[0] if images else None
         self.notes: list[str] = []
+        self._record_count = 0
         self._turn = TimeSlice()
         if not self.active:
             self.notes.append("Every broker was killed: only its requests are here.")
@@ -261,15 +266,23 @@ class _Taking:
             partitions.append(_partition(index, state, partition))
             if partition is not None and partition.has_log and not image.is_internal:
                 records += await self._records(partition, of_each)
+        if self._record_count < RECORDS_OF_ALL_MAX <= self._record_count + len(records):
+            self.notes.append(f"Left out: records of topics behind {image.name}.")
+        self._record_count += len(records)
         return TopicSnapshot(image.name, image.is_internal, dict(configs), partitions, records)
 
     async def _records(self, partition: Partition, count: int) -> list[SnapshotRecord]:
         """Return the last records of a partition, at most `count` offsets back."""
+        records: list[SnapshotRecord] = []
+        if self._record_count >= RECORDS_OF_ALL_MAX:
+            return records
         first = max(partition.log_start_offset, partition.high_watermark - count)
-        records = []
-        for record in islice(decoded(partition, first, READ_UNCOMMITTED), count):
-            records.append(cut_record(record))
-            await self._pause()
+        try:
+            for record in islice(decoded(partition, first, READ_UNCOMMITTED), count):
+                records.append(cut_record(record))
+                await self._pause()
+        except KafkaError as error:
+            self.notes.append(f"Records of {partition}: {error}.")
         return records
 
     def _replica(self, topic: str, index: int, leader: int) -> Partition | None:
@@ -302,11 +315,17 @@ class _Taking:
         return list(islice(places, GROUPS_MAX))
 
     def _group(self, node: Node, shard: GroupShard, group: Group) -> GroupSnapshot:
-        offsets = [
-            OffsetSnapshot(topic, index, committed.offset, self._end_offset(topic, index))
+        committed_offsets = (
+            (topic, index, committed.offset)
             for topic, partitions in shard.offsets.of_group(group.group_id).items()
             for index, committed in partitions.items()
+        )
+        offsets = [
+            OffsetSnapshot(topic, index, offset, self._end_offset(topic, index))
+            for topic, index, offset in islice(committed_offsets, OFFSETS_MAX)
         ]
+        if len(offsets) == OFFSETS_MAX:
+            self.notes.append(f"Left out: offsets of {group.group_id} beyond {OFFSETS_MAX}.")
         members = members_of(group, node.app.services.groups.consumer.topics)
         return GroupSnapshot(
             group.group_id, group.type_name, group.state_name, members, sorted(offsets)

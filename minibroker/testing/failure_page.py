@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import platform
 import re
+from codecs import getincrementaldecoder
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -41,6 +42,10 @@ _NAME_MAX: Final = 200
 _ERROR_MAX: Final = 100_000
 """Characters of the test's error, of its end."""
 _BARS_MAX: Final = 10
+_PLACES_MAX: Final = 100
+"""Partitions of a member or a transaction that are named."""
+_LINE_MAX: Final = 2_000
+"""Characters of a log line."""
 _MASK: Final = "•••"
 _SECRET_LEAST: Final = 4
 """Characters of a password that is masked: a shorter one would mask ordinary words."""
@@ -115,7 +120,7 @@ def page(failed: FailedTest) -> str:
         diagram=conversation(renumbered),
         has_requests=bool(renumbered),
         sections=[_section(place, view, mask) for place, view in enumerate(failed.views)],
-        log_lines=[mask(printable(line)) for line in failed.log_lines],
+        log_lines=[mask(printable(line[:_LINE_MAX])) for line in failed.log_lines],
     )
 
 
@@ -249,7 +254,7 @@ def _members(group: GroupSnapshot) -> list[list[str]]:
             _name(member.client_id),
             _name(member.instance_id or "–"),
             _name(member.member_id),
-            ", ".join(f"{_name(topic)}-{index}" for topic, index in member.partitions) or "nothing",
+            _places(member.partitions) or "nothing",
         ]
         for member in group.members
     ]
@@ -291,10 +296,16 @@ def _transaction(transaction: TransactionSnapshot) -> list[str]:
         transaction.state,
         str(transaction.producer_id),
         str(transaction.producer_epoch),
-        ", ".join(f"{_name(topic)}-{index}" for topic, index in transaction.partitions) or "–",
+        _places(transaction.partitions) or "–",
         "–" if transaction.started_ms < 0 else _clock(transaction.started_ms),
         duration(transaction.timeout_ms),
     ]
+
+
+def _places(places: Sequence[tuple[str, int]]) -> str:
+    """Return the first partitions, and the number of the others."""
+    text = ", ".join(f"{_name(topic)}-{index}" for topic, index in places[:_PLACES_MAX])
+    return text if len(places) <= _PLACES_MAX else f"{text} and {len(places) - _PLACES_MAX} more"
 
 
 def _text_of(data: bytes | None, size_bytes: int) -> str:
@@ -302,13 +313,12 @@ def _text_of(data: bytes | None, size_bytes: int) -> str:
     if data is None:
         return "null"
     cut = data[:_TEXT_MAX]
-    # A character that is cut in two at the end is no error.
-    end = len(cut) if len(cut) == size_bytes else max(len(cut) - 4, 0)
-    try:
-        text = printable(cut[:end].decode() + cut[end:].decode(errors="ignore"))
+    is_whole = len(cut) == size_bytes
+    try:  # a character that the cut halves is no error
+        text = printable(getincrementaldecoder("utf-8")().decode(cut, final=is_whole))
     except UnicodeDecodeError:
         text = "0x" + cut.hex()
-    return text if len(cut) == size_bytes else f"{text}… ({size(size_bytes)})"
+    return text if is_whole else f"{text}… ({size(size_bytes)})"
 
 
 def _short(text: str) -> str:

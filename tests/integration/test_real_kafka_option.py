@@ -133,6 +133,44 @@ def test_on_kafka(pytester: pytest.Pytester, request: pytest.FixtureRequest, rel
     assert not [name for name in left if name.startswith(("made-by", "test_of", "lasting"))]
 
 
+@pytest.mark.java
+def test_a_page_of_a_failed_test_shows_kafka(
+    pytester: pytest.Pytester, kafka_39: KafkaPeer
+) -> None:
+    pytester.makepyfile(
+        """
+        from confluent_kafka import Consumer, Producer
+
+        def test_it(kafka, kafka_topic):
+            settings = {"bootstrap.servers": kafka.bootstrap, "log_level": 0}
+            producer = Producer(settings)
+            with kafka.faults.add("Produce", error="NOT_LEADER_OR_FOLLOWER", times=1):
+                producer.produce(kafka_topic, b"the value")
+                assert producer.flush(180) == 0
+            consumer = Consumer(
+                {**settings, "group.id": "of-a-page", "auto.offset.reset": "earliest"}
+            )
+            consumer.subscribe([kafka_topic])
+            consumer.commit(consumer.consume(1, 180)[0], asynchronous=False)
+            assert False
+        """
+    )
+    result = pytester.runpytest_subprocess(
+        *OPTIONS, f"--kafka={kafka_39.address}", "--kafka-report=out"
+    )
+    result.assert_outcomes(failed=1)
+    (path,) = pytester.path.glob("out/*.html")
+    page = path.read_text()
+    for text in (
+        f"Kafka {kafka_39.address} behind a proxy",
+        '<td class="words">the value</td>',
+        '<tr><td>of-a-page</td><td class="words">classic</td><td class="words">Stable</td>',
+        "error NOT_LEADER_OR_FOLLOWER",
+        '"JoinGroup"',
+    ):
+        assert text in page, text
+
+
 def test_a_fault_that_no_request_met_fails_the_test(pytester: pytest.Pytester) -> None:
     """A Kafka is not needed for that: minibroker stands for it."""
     pytester.makepyfile(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import KafkaError
 from minibroker.rig import snapshot as module
 from minibroker.rig.faults import Fault
 from minibroker.rig.snapshot import FaultSnapshot
@@ -124,3 +126,35 @@ def test_topics_beyond_a_number_are_counted(monkeypatch: pytest.MonkeyPatch) -> 
 )
 def test_a_rule_is_told_by_what_it_meets(fault: Fault, rule: str, effect: str) -> None:
     assert FaultSnapshot.of(fault) == (rule, effect, 0, False)
+
+
+def test_records_and_offsets_beyond_a_number_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "RECORDS_OF_ALL_MAX", 3)
+    monkeypatch.setattr(module, "OFFSETS_MAX", 1)
+    with Broker(topics=["a", "b:2", "c"]) as broker:
+        for topic in ("a", "b", "c"):
+            broker.produce(topic, ["1", "2"])
+        consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "g"})
+        places = [TopicPartition("a", 0, 1), TopicPartition("b", 0, 1)]
+        consumer.commit(offsets=places, asynchronous=False)
+        consumer.close()
+        taken = broker.snapshot()
+    counts = {topic.name: len(topic.records) for topic in taken.topics if not topic.is_internal}
+    assert counts == {"a": 2, "b": 2, "c": 0}
+    (group,) = taken.groups
+    assert len(group.offsets) == 1
+    assert taken.notes == [
+        "Left out: records of topics behind b.",
+        "Left out: offsets of g beyond 1.",
+    ]
+
+
+def test_records_that_cannot_be_read_are_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "the disk is away")
+
+    monkeypatch.setattr(module, "decoded", refuse)
+    with Broker(topics=["a"]) as broker:
+        broker.produce("a", "v")
+        taken = broker.snapshot()
+    assert taken.notes == ["Records of a-0: KAFKA_STORAGE_ERROR: the disk is away."]
