@@ -16,7 +16,7 @@ MVN := $(shell command -v mvn)
 # Spark's classes as Java maps them, since the tests start Spark a dozen times; without it they only take longer.
 SPARK_CLASSES := build/spark-classes.jsa
 
-# A schema registry with Confluent's API, for the tests of columns.
+# Another schema registry with Confluent's API: the tests compare its answers.
 APICURIO_VERSION := 3.0.9
 APICURIO := build/apicurio-$(APICURIO_VERSION)/.done
 
@@ -322,7 +322,7 @@ $(CLIENTS)/go/.done: examples/clients/go/go.mod examples/clients/go/go.sum
 registry-calls: $(VENV)/.test $(APICURIO) ## ask Apicurio's registry again what it says of 125 changes of schemas, 1 minute
 	$(BIN)/python -m tests.compat_registry.record
 
-registry: $(APICURIO) ## fetch the schema registry that the tests run
+registry: $(APICURIO) ## fetch the other schema registry, which the tests ask beside minibroker's
 
 # The artifact is an archive of the jars.
 $(APICURIO):

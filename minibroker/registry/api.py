@@ -51,7 +51,7 @@ from minibroker.registry.changing import (
     set_mode,
 )
 from minibroker.registry.checking import resolve
-from minibroker.registry.entries import VersionEntry, described
+from minibroker.registry.entries import PROTOBUF, VersionEntry, described
 from minibroker.registry.errors import (
     CONTENT_TYPE,
     LostLeadershipError,
@@ -229,7 +229,8 @@ class RegistryApi:
 
     async def version(self, call: RegistryCall, state: RegistryState) -> Any:
         """Return a version."""
-        return _view(_version(call, state, deleted=flag(call.query, "deleted")))
+        entry = _version(call, state, deleted=flag(call.query, "deleted"))
+        return await self._formatted(call, state, entry.subject, _view(entry), entry.schema)
 
     async def version_schema(self, call: RegistryCall, state: RegistryState) -> Any:
         """Return the text of a version."""
@@ -266,7 +267,7 @@ class RegistryApi:
         entry = state.same(subject, schema, deleted=deleted)
         if entry is None:
             raise no_schema()
-        return _view(entry)
+        return await self._formatted(call, state, subject, _view(entry), entry.schema)
 
     async def register(self, call: RegistryCall, state: RegistryState) -> Revision:
         """Add a version to a subject."""
@@ -314,10 +315,11 @@ class RegistryApi:
     async def schema(self, call: RegistryCall, state: RegistryState) -> Any:
         """Return the schema of an id."""
         context, schema_id = _id(call, state)
-        view = described(state.schemas[context, schema_id])
+        schema = state.schemas[context, schema_id]
+        view = described(schema)
         if flag(call.query, "fetchMaxId"):
             view["maxId"] = state.last_id(context)
-        return view
+        return await self._formatted(call, state, prefix_of(context), view, schema)
 
     async def schema_text(self, call: RegistryCall, state: RegistryState) -> Any:
         """Return the text of an id."""
@@ -421,7 +423,23 @@ class RegistryApi:
         """Return the version of minibroker."""
         return {"version": __version__, "commitId": ""}
 
-    # Schemas of bodies.
+    # Schemas of answers and bodies.
+
+    async def _formatted(
+        self,
+        call: RegistryCall,
+        state: RegistryState,
+        subject: str,
+        view: dict[str, Any],
+        schema: SchemaText,
+    ) -> dict[str, Any]:
+        """Return the view of a schema in the format of the query: `serialized` is a descriptor in
+        place of a text of Protobuf. `subject`: a name in the context of the schema.
+        """
+        if call.query.get("format") == "serialized" and schema.schema_type == PROTOBUF:
+            resolved = resolve(state, context_of(subject), schema, deleted=True)
+            view["schema"] = await self._checks.descriptor(resolved)
+        return view
 
     async def _posted(self, call: RegistryCall, state: RegistryState, subject: str) -> PostedSchema:
         """Return the schema of the body. Raises RegistryError."""

@@ -10,6 +10,7 @@ check of many versions ends after `CHECK_S`.
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from time import monotonic
@@ -108,6 +109,10 @@ class SchemaChecks:
         """Return the parsed schema. Raises RegistryError(42201)."""
         return await self.run(lambda: self._parse(schema))
 
+    async def descriptor(self, schema: ResolvedSchema) -> str:
+        """Return a Protobuf schema as a FileDescriptorProto in base64. Raises RegistryError."""
+        return await self.run(lambda: _descriptor(self._parse(schema)))
+
     async def messages(
         self,
         schema: ResolvedSchema,
@@ -181,6 +186,13 @@ class SchemaChecks:
                     f"{{compatibility: '{level}'}}",
                 ]
         return []
+
+
+def _descriptor(schema: ParsedSchema) -> str:
+    from minibroker.registry.formats.protobuf import ProtobufContent  # noqa: PLC0415  as above
+
+    assert isinstance(schema.content, ProtobufContent)
+    return base64.b64encode(schema.content.file.SerializeToString()).decode()
 
 
 def _quick(work: Callable[[], T]) -> T:

@@ -28,6 +28,7 @@ TOPIC: Final = "_schemas"
 NUMBER_MAX: Final = 2**31 - 1
 """The highest id, and the highest version."""
 AVRO: Final = "AVRO"
+PROTOBUF: Final = "PROTOBUF"
 
 
 class Reference(NamedTuple):

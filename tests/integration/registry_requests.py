@@ -184,11 +184,17 @@ def references() -> Iterator[RegistryRequest]:
 
 
 def other_formats() -> Iterator[RegistryRequest]:
-    """Yield JSON Schemas, and a format that there is not."""
+    """Yield JSON Schemas and messages of Protobuf."""
     text = {"type": "object", "properties": {"a": {"type": "string"}}}
     yield add("json", text, "JSON")
     yield get("/subjects/json/versions/1")
     yield add("json", {**text, "required": ["a"]}, "JSON")
     yield check("json", "latest", {"type": "string"}, "JSON")
     yield add("json", "wrong", "JSON")
+    proto = 'syntax = "proto3";\nmessage M {\n  string a = 1;\n}\n'
+    yield add("proto", proto, "PROTOBUF")
+    yield get("/subjects/proto/versions/1")
+    yield check("proto", "latest", proto.replace("string a", "int64 a"), "PROTOBUF")
+    yield check("proto", "latest", proto.replace("string a = 1", "string a = 2"), "PROTOBUF")
+    yield add("proto", "wrong", "PROTOBUF")
     yield add("other", "wrong", "XML")

@@ -15,7 +15,9 @@ from confluent_kafka.schema_registry import Schema, SchemaReference, SchemaRegis
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 from confluent_kafka.schema_registry.json_schema import JSONDeserializer, JSONSerializer
+from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer, ProtobufSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
+from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
 
 from minibroker.testing import Broker
 from tests.support.made import BUILD, required
@@ -80,11 +82,26 @@ def through_a_topic(broker: Broker, topic: str, value: bytes) -> bytes:
         consumer.close()
 
 
-def round_trip(
-    broker: Broker, topic: str, serializer: Any, deserializer: Any, value: dict[str, Any]
-) -> Any:
+def round_trip(broker: Broker, topic: str, serializer: Any, deserializer: Any, value: Any) -> Any:
     context = SerializationContext(topic, MessageField.VALUE)
     return deserializer(through_a_topic(broker, topic, serializer(value, context)), context)
+
+
+def message_class() -> Any:
+    """Return the class of a message whose file imports another one."""
+    item = descriptor_pb2.FileDescriptorProto(name="shop/item.proto", package="shop")
+    order = descriptor_pb2.FileDescriptorProto(name="shop/order.proto", package="shop")
+    order.dependency.append("shop/item.proto")
+    item.syntax = order.syntax = "proto3"
+    string, long = descriptor_pb2.FieldDescriptorProto.TYPE_STRING, 3
+    item.message_type.add(name="Item").field.add(name="name", number=1, type=string, label=1)
+    fields = order.message_type.add(name="Order").field
+    fields.add(name="id", number=1, type=long, label=1)
+    fields.add(name="item", number=2, type=11, type_name=".shop.Item", label=1)
+    pool = descriptor_pool.DescriptorPool()
+    for file in (item, order):
+        pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("shop.Order"))
 
 
 def test_avro_serializer_of_confluent_round_trips(
@@ -128,6 +145,24 @@ def test_json_serializer_of_confluent_round_trips(
         deserializer = JSONDeserializer(None, schema_registry_client=reader)
         order = {"id": 7, "note": "soon"}
         assert round_trip(broker, "json", serializer, deserializer, order) == order
+
+
+def test_protobuf_serializer_of_confluent_round_trips(
+    broker: Broker, client: SchemaRegistryClient
+) -> None:
+    order_class = message_class()
+    order = json_format.ParseDict({"id": 7, "item": {"name": "nail"}}, order_class())
+    serializer = ProtobufSerializer(order_class, client)
+    with SchemaRegistryClient({"url": broker.registry_url}) as reader:
+        deserializer = ProtobufDeserializer(order_class, schema_registry_client=reader)
+        assert round_trip(broker, "proto", serializer, deserializer, order) == order
+    # The file that it imports is a subject of its own, and a reference.
+    assert client.get_subjects() == ["proto-value", "shop/item.proto"]
+    version = client.get_latest_version("proto-value")
+    text = version.schema.schema_str
+    assert text is not None
+    assert text.startswith('syntax = "proto3";')
+    assert [reference.name for reference in version.schema.references or ()] == ["shop/item.proto"]
 
 
 def test_client_of_confluent_walks_the_whole_api(client: SchemaRegistryClient) -> None:

@@ -26,7 +26,8 @@ from tests.pipeline.killing import (
     kill_anywhere,
 )
 from tests.pipeline.table_readers import TABLES
-from tests.support.registry import Registry
+from tests.support.processes import free_port
+from tests.support.registry_calls import TestedRegistry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -154,24 +155,19 @@ if KILLS > 2:
 def check_registry_killed_anywhere(
     spark: SparkSession, new_broker: Callable[..., Minibroker], tmp_path: Path
 ) -> None:
-    """The schemas of Apicurio are in topics of a minibroker: both die, and the ids are the same."""
-    broker = new_broker()
+    """The registry dies with its broker: a value from before is decoded by the same id."""
+    address = f"127.0.0.1:{free_port()}"
+    broker = new_broker(arguments=["--registry", address])
+    registry = TestedRegistry(f"http://{address}")
     schema = record(id="long")
     encode = None
     for number in range(2):
-        registry = Registry(tmp_path / f"registry-{number}", broker=broker.address)
-        registry.start()
-        try:
-            registry.wait()
-            id_ = registry.register("source-value", schema)
-            encode = encode or avro(schema, id_)
-            client = topics.producer(broker.address)
-            client.produce("source", encode({"id": number}))
-            assert client.flush(topics.SECONDS) == 0
-            where = {"to": tmp_path / "archive", "bootstrap": broker.address, "spark": spark}
-            archive("source", format="delta", schema_registry=registry.url, **where)
-        finally:
-            registry.stop()
+        encode = encode or avro(schema, registry.register("source-value", schema))
+        client = topics.producer(broker.address)
+        client.produce("source", encode({"id": number}))
+        assert client.flush(topics.SECONDS) == 0
+        where = {"to": tmp_path / "archive", "bootstrap": broker.address, "spark": spark}
+        archive("source", format="delta", schema_registry=registry.url, **where)
         broker.kill()
         broker.start()
     for read in TABLES["delta"]:
