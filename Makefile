@@ -143,7 +143,10 @@ KAFKAJS_REPOSITORY ?= https://github.com/tulios/kafkajs
 KAFKAJS_COMMIT := 55b0b416308b9e597a5a6b97b0a6fd6b846255dc
 SARAMA_VERSION := v1.61.1
 SUITES := build/suites
-client-suites: $(VENV)/.test java $(SUITES)/kafkajs/.done $(SUITES)/sarama/.done $(SUITES)/server ## the own suites of kafkajs and sarama on three and five minibrokers, 15 minutes
+FRANZ_GO_VERSION := v1.22.3
+AIOKAFKA_REPOSITORY ?= https://github.com/aio-libs/aiokafka
+AIOKAFKA_VERSION := v0.14.0
+client-suites: $(VENV)/.test java $(SUITES)/kafkajs/.done $(SUITES)/sarama/.done $(SUITES)/server $(SUITES)/franz-go/.done $(SUITES)/aiokafka/.done ## the own suites of kafkajs and sarama on three and five minibrokers, of franz-go and aiokafka through the proxy, 40 minutes
 	MINIBROKER_CLIENT_SUITES=1 $(BIN)/python -m pytest tests/clients $(ARGS)
 
 # Its helpers name the ports of its containers.
@@ -163,6 +166,20 @@ $(SUITES)/sarama/.done:
 	cp -R "$$(cd tests/support/go && go mod download -json github.com/IBM/sarama@$(SARAMA_VERSION) \
 	  | sed -n 's/^\t"Dir": "\(.*\)",$$/\1/p')" $(@D)
 	chmod -R u+w $(@D)
+	touch $@
+
+$(SUITES)/aiokafka/.done:
+	rm -rf $(@D)
+	git clone --quiet --depth 1 --branch $(AIOKAFKA_VERSION) $(AIOKAFKA_REPOSITORY) $(@D)
+	touch $@
+
+$(SUITES)/franz-go/.done:
+	rm -rf $(@D)
+	mkdir -p $(SUITES)
+	cp -R "$$(cd $(SUITES) && go mod download -json github.com/twmb/franz-go@$(FRANZ_GO_VERSION) \
+	  | sed -n 's/^\t"Dir": "\(.*\)",$$/\1/p')" $(@D)
+	chmod -R u+w $(@D)
+	cd $(@D)/pkg/kgo && go test -c -o ../../kgo.test .
 	touch $@
 
 $(SUITES)/server:

@@ -99,6 +99,11 @@ class KafkaProxy:
         return self._advertised_host or self._host, self._gates.first.port
 
     @property
+    def targets(self) -> str:
+        """Return the addresses of Kafka to begin with, as HOST:PORT,…"""
+        return ",".join(f"{host}:{port}" for host, port in self._upstream.targets)
+
+    @property
     def brokers(self) -> list[tuple[int, tuple[Address, ...]]]:
         """Return port → addresses of the broker, of each listener."""
         return [(gate.port, gate.targets) for gate in self._gates.all]

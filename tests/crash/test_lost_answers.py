@@ -18,12 +18,12 @@ import pytest
 
 from minibroker.kafka.records.batch import iterate_headers
 from minibroker.kafka.records.record import decode_records
-from tests.support.answering_proxy import AnsweringProxy
 from tests.support.batches import batch
 from tests.support.broker import Minibroker
 from tests.support.codec import codec_of
 from tests.support.groups import JAVA_CLIENTS
 from tests.support.senders import FRANZ, LIBRDKAFKA, missing_sender, sender_of
+from tests.support.swallowing_proxy import SwallowingProxy
 from tests.support.wire import WireClient
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def test_a_client_loses_no_record_and_repeats_none(
         pytest.skip(f"not run: {reason}")
     chance = random.Random(client)
     count = 0
-    proxy = AnsweringProxy(broker.address)
+    proxy = SwallowingProxy(broker.address)
     with (
         contextlib.closing(proxy),
         contextlib.closing(

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from tests.support.answering_proxy import AnsweringProxy
+from minibroker.testing import Proxy
 from tests.support.reacting import READERS, WRITERS, opened_clients, settle
 
 if TYPE_CHECKING:
@@ -33,12 +33,17 @@ NUMBERS = itertools.count()
 
 
 @pytest.fixture
-def proxies(kafka: Broker, kafka_44: KafkaPeer) -> Iterator[list[AnsweringProxy]]:
+def proxies(kafka: Broker, kafka_44: KafkaPeer) -> Iterator[list[Proxy]]:
     """Yield proxies before both brokers; they live longer than the clients."""
-    made = [AnsweringProxy(address) for address in (kafka.bootstrap, kafka_44.address)]
-    yield made
-    for proxy in made:
-        proxy.close()
+    with Proxy(kafka.bootstrap) as first, Proxy(kafka_44.address) as second:
+        yield [first, second]
+
+
+def asked_after(proxy: Proxy) -> set[str]:
+    """Return the kinds of the requests since the error was answered."""
+    requests = proxy.requests
+    refused = [number for number, request in enumerate(requests) if request.fault is not None]
+    return {request.api for request in requests[refused[0] + 1 :]} if refused else set()
 
 
 class Row(NamedTuple):
@@ -55,20 +60,20 @@ class Row(NamedTuple):
 class Side(NamedTuple):
     """One broker behind its proxy, with one library."""
 
-    proxy: AnsweringProxy
+    proxy: Proxy
     client: str
     opened: Callable[[Client], Any]
     name: str
     """The name of a topic, a group or a transactional id."""
-    refuse: Callable[[], None]
+    refuse: Callable[[], object]
     """Makes the proxy answer the next request of the row's kind with the error."""
 
     def writer(self, *more: str) -> Any:
-        return self.opened(WRITERS[self.client](self.proxy.address, *more))
+        return self.opened(WRITERS[self.client](self.proxy.bootstrap, *more))
 
     def member(self) -> Any:
         assert settle(self.writer().send(self.name, b"1")) == "done"
-        return self.opened(READERS[self.client](self.proxy.address, self.name, self.name))
+        return self.opened(READERS[self.client](self.proxy.bootstrap, self.name, self.name))
 
 
 def write(side: Side) -> str:
@@ -99,7 +104,7 @@ def rejoin(side: Side) -> str:
     side.refuse()
 
     def is_back() -> bool:
-        return "SyncGroup" in side.proxy.asked_after and member.assigned == [0]
+        return "SyncGroup" in asked_after(side.proxy) and member.assigned == [0]
 
     return f"{settle(member.poll_until(is_back))}, given up {member.revoked} times"
 
@@ -128,14 +133,15 @@ ROWS = (
 @pytest.mark.parametrize("client", list(WRITERS))
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.api}-{row.error}")
 def test_a_client_does_as_with_kafka(
-    proxies: list[AnsweringProxy], opened: Callable[[Client], Any], row: Row, client: str
+    proxies: list[Proxy], opened: Callable[[Client], Any], row: Row, client: str
 ) -> None:
-    def react(proxy: AnsweringProxy) -> tuple[str, frozenset[str]]:
+    def react(proxy: Proxy) -> tuple[str, frozenset[str]]:
         name = f"beside-kafka-{next(NUMBERS)}"
-        refuse = partial(proxy.refuse, row.api, row.error)
+        api: Any = row.api
+        refuse = partial(proxy.faults.add, api, error=row.error, times=1)
         outcome = row.do(Side(proxy, client, opened, name, refuse))
-        assert proxy.has_refused.is_set()
-        return outcome, row.matters.intersection(proxy.asked_after)
+        assert [fault.hits for fault in proxy.faults] == [1]
+        return outcome, row.matters.intersection(asked_after(proxy))
 
     with ThreadPoolExecutor(2) as side_by_side:
         with_minibroker, with_kafka = side_by_side.map(react, proxies)

@@ -90,13 +90,16 @@ def test_the_command_shows_requests_and_ends_by_a_signal(broker: Broker) -> None
 def test_a_recording_is_shown_again(broker: Broker, tmp_path: Path) -> None:
     (command,) = commands("A proxy before any Kafka")
     file = tmp_path / "dialogue.jsonl"
-    options = ("--record", str(file), "--api", "Produce,Metadata", "--full")
+    page = tmp_path / "conversation.html"
+    options = ("--record", str(file), "--api", "Produce,Metadata", "--full", f"--html={page}")
     with running(command, broker, *options) as process:
         produce(ready(process, broker))
         process.terminate()
         shown, _ = process.communicate(timeout=20)
     assert "ApiVersions" not in shown
     assert "topicData:" in shown
+    assert "Conversation through the proxy" in page.read_text()
+    assert "orders-0 1 record" in page.read_text()
     dialogue = subprocess.run(
         [sys.executable, "-m", "minibroker", "trace", "--dialogue", str(file), "--api", "Produce"],
         capture_output=True,

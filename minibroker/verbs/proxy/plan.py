@@ -55,6 +55,15 @@ class ShownOptions(NamedTuple):
         bool,
         Option("--json", SWITCH, "write each request as a line of JSON", SHOWING),
     ] = False
+    html: Annotated[
+        str | None,
+        Option(
+            "--html",
+            FILE,
+            "at the end write a page with the conversation as a diagram",
+            SHOWING,
+        ),
+    ] = None
     record: Annotated[
         str | None,
         Option(
@@ -212,6 +221,7 @@ in for them.
         "proxy --to kafka:9092 --trace",
         "proxy --to kafka-1:9092,kafka-2:9092 --listen 0.0.0.0:9192 --advertise my-host",
         "proxy --to kafka:9094 --security SASL_SSL --user alice:secret --ca ca.pem",
+        "proxy --to kafka:9092 --html conversation.html",
         "proxy --to kafka:9092 --full --api JoinGroup,SyncGroup --record join.jsonl",
         "proxy --to kafka:9092 --control 127.0.0.1:9193",
     ),

@@ -31,6 +31,8 @@ def show_all(options: ShownOptions, proxy: KafkaProxy, out: TextIO, files: ExitS
         shows.append(_printer(options, out))
     if options.record is not None:
         shows.append(_recorder(options.record, files))
+    if options.html is not None:
+        shows.append(_page(options.html, proxy, files))
     if not shows:
         return
     selection = options.chosen.selection()
@@ -56,6 +58,29 @@ def _printer(options: ShownOptions, out: TextIO) -> Show:
         out.flush()
 
     return write
+
+
+def _page(path: str, proxy: KafkaProxy, files: ExitStack) -> Show:
+    """Return a function that adds an exchange to a page, which is written when all is closed.
+
+    Raises CommandError where it cannot be.
+    """
+    try:
+        from minibroker.trace.page import ConversationPage  # noqa: PLC0415  only with the option
+    except ImportError:
+        raise CommandError("a page needs Jinja2: pip install 'minibroker[trace]'") from None
+    if not Path(path).absolute().parent.is_dir():
+        raise CommandError(f"--html {path}: its directory is not there")
+    page = ConversationPage(f"Conversation through the proxy to {proxy.targets}")
+
+    def write() -> None:
+        try:
+            Path(path).write_text(page.render(), encoding="utf-8", errors="backslashreplace")
+        except OSError as error:
+            raise CommandError(f"--html {path}: {error.strerror or error}") from None
+
+    files.callback(write)
+    return page.add
 
 
 def _recorder(path: str, files: ExitStack) -> Show:

@@ -1,11 +1,8 @@
-"""A TCP proxy that answers one request with an error, or keeps answers to itself: shows a client's
-reaction beside any broker.
+"""A TCP proxy that keeps answers to itself: the work is done, and the client never hears of it.
 
-It works before minibroker and before Apache Kafka. Clients stay with it, because answers that name
-the broker name the proxy instead. Each direction of a connection has a thread; requests pass on as
-they come, so pipelining is kept.
-
-    client ──request──► proxy ──► broker          the rule meets it: ◄── the error, no broker asked
+Clients stay with it, because answers that name the broker name the proxy instead. Each direction of
+a connection has a thread; requests pass on as they come, so pipelining is kept. Errors, delays and
+dropped connections are rules of `minibroker.testing.Proxy`.
 """
 
 from __future__ import annotations
@@ -16,11 +13,7 @@ import threading
 from types import SimpleNamespace
 from typing import Any
 
-from minibroker.broker.handlers.registry import load_handler
-from minibroker.broker.metrics import Metrics
-from minibroker.broker.server.answers import Answer, error_response
-from minibroker.kafka.error_codes import ErrorCode
-from minibroker.kafka.errors import KafkaError
+from minibroker.broker.server.answers import Answer
 from minibroker.kafka.protocol.api_keys import APIS, FIND_COORDINATOR, METADATA, load_messages
 from minibroker.kafka.protocol.header import parse_request_header, response_header_version
 from minibroker.kafka.protocol.primitives import Reader
@@ -29,23 +22,19 @@ from tests.support.connection import receive_exactly
 _VERSIONS = (0, 99)
 
 
-class AnsweringProxy:
-    """A proxy before the broker at `address` (HOST:PORT); `refuse` sets its answer."""
+class SwallowingProxy:
+    """A proxy before the broker at `address` (HOST:PORT)."""
 
     def __init__(self, address: str) -> None:
         host, _, port = address.rpartition(":")
         self._broker = (host, int(port))
         self._listener = socket.create_server(("127.0.0.1", 0))
-        self._rule: tuple[str, ErrorCode] | None = None
         self.swallowed: str | None = None
         """Answers to requests of this kind do not reach the client; None: all do.
 
         A connection whose answer was kept back gives its client no later one either: a client takes
         the answers in the order of its requests.
         """
-        self.asked_after: list[str] = []
-        """Kinds of the requests since the error was answered."""
-        self.has_refused = threading.Event()
         self._accepting = threading.Thread(target=self._accept, daemon=True)
         self._accepting.start()
 
@@ -53,10 +42,6 @@ class AnsweringProxy:
     def address(self) -> str:
         """Return HOST:PORT for clients."""
         return "{}:{}".format(*self._listener.getsockname())
-
-    def refuse(self, api: str, error: str) -> None:
-        """Answer the next request of this kind with this error, and do not pass it on."""
-        self._rule = (api, ErrorCode[error])
 
     def close(self) -> None:
         """Take no new connections; open ones end with their clients.
@@ -95,15 +80,6 @@ class AnsweringProxy:
                 while True:
                     request = _receive(client)
                     api_key, version, correlation_id, *_ = parse_request_header(request)
-                    name = APIS[api_key].name
-                    if self.has_refused.is_set():
-                        self.asked_after.append(name)
-                    rule = self._rule
-                    if rule is not None and rule[0] == name:
-                        self._rule = None
-                        self.has_refused.set()
-                        client.sendall(_refusal(request, rule[1]))
-                        continue
                     asked[correlation_id] = (api_key, version)
                     broker.sendall(len(request).to_bytes(4, "big") + request)
             _end(broker)
@@ -139,16 +115,6 @@ class AnsweringProxy:
             if getattr(broker, "port", None) == self._broker[1]:
                 broker.host, broker.port = self._listener.getsockname()
         return _frame(api_key, version, answer, response)
-
-
-def _refusal(request: bytes, code: ErrorCode) -> bytes:
-    """Return the frame of an answer that has only this error."""
-    api_key, version, _, client_id, position = parse_request_header(request)
-    handler = load_handler(api_key, _VERSIONS, Metrics())
-    body = handler.request.read(Reader(memoryview(request), position), version)
-    context: Any = SimpleNamespace(version=version, client_address="proxy", client_id=client_id)
-    response = error_response(handler, context, body, KafkaError(code))
-    return _frame(api_key, version, request[4:8], response)
 
 
 def _frame(api_key: int, version: int, correlation_id: bytes, response: Any) -> bytes:
