@@ -183,6 +183,9 @@ class RegistryState:
     def _add(self, entry: VersionEntry) -> None:
         subject, context = entry.subject, context_of(entry.subject)
         key = (context, entry.schema_id)
+        schema = self.schemas.get(key)
+        if schema == entry.schema:
+            entry = entry._replace(schema=schema)  # many subjects may have one large text
         old = self.subjects.get(subject, {}).get(entry.version)
         if old is not None:
             self._drop_uses(old)

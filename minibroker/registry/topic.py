@@ -21,7 +21,7 @@ from minibroker.broker.storage.tasks import quick_switches
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CorruptionError, KafkaError
 from minibroker.kafka.records.record import Record
-from minibroker.registry.entries import TOPIC, UnreadableError, decode, encode
+from minibroker.registry.entries import TOPIC, UnreadableError, VersionEntry, decode, encode
 from minibroker.registry.errors import (
     LostLeadershipError,
     backend_failed,
@@ -47,6 +47,8 @@ READ_BYTES: Final = 256 << 10
 """Bytes of batches that are decoded at once."""
 BATCH_BYTES: Final = 4 << 10
 """Bytes of entries that are written at once; a larger one is alone."""
+LARGE_TEXT: Final = 64 << 10
+"""Characters of a schema that is written in a thread."""
 SMALL_BYTES: Final = 4 << 10
 """Batches up to this size are decoded on the loop."""
 REPLICATED_S: Final = 10.0
@@ -195,7 +197,8 @@ class SchemasTopic:
         size_bytes, turn = 0, TimeSlice()
         now_ms = self.broker.clock.now_ms()
         for entry in entries:
-            key, value = encode(entry)
+            is_large = isinstance(entry, VersionEntry) and len(entry.schema.text) > LARGE_TEXT
+            key, value = await asyncio.to_thread(encode, entry) if is_large else encode(entry)
             length = len(key) + len(value or b"")
             if batch and size_bytes + length > BATCH_BYTES:
                 end_offset = await self._append(partition, batch, is_first=not end_offset)

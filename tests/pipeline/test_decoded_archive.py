@@ -22,7 +22,7 @@ from tests.pipeline.committed import records
 from tests.pipeline.encoded_values import avro, json_text, protobuf, record
 from tests.pipeline.table_readers import TABLES
 from tests.support import readme
-from tests.support.registry_calls import TestedRegistry
+from tests.support.registry_calls import OpenRegistry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,9 +36,9 @@ FORMATS = ("iceberg", "delta", "parquet")
 
 
 @pytest.fixture(scope="module")
-def registry() -> Iterator[TestedRegistry]:
+def registry() -> Iterator[OpenRegistry]:
     with Broker(registry=True) as broker:
-        yield TestedRegistry(broker.registry_url).open()
+        yield OpenRegistry(broker.registry_url).open()
 
 
 def send(address: str, topic: str, values: Sequence[bytes | None]) -> None:
@@ -51,7 +51,7 @@ def send(address: str, topic: str, values: Sequence[bytes | None]) -> None:
 
 @pytest.fixture
 def common(
-    spark: SparkSession, registry: TestedRegistry, minibroker_address: str, tmp_path: Path
+    spark: SparkSession, registry: OpenRegistry, minibroker_address: str, tmp_path: Path
 ) -> dict[str, Any]:
     """Return the arguments of every archive of a test."""
     return {
@@ -64,7 +64,7 @@ def common(
 
 @pytest.mark.parametrize("file_format", FORMATS)
 def test_columns_grow_with_the_schemas(
-    registry: TestedRegistry, common: dict[str, Any], topic: str, file_format: str
+    registry: OpenRegistry, common: dict[str, Any], topic: str, file_format: str
 ) -> None:
     """Three versions, the last one in a later run; a field comes, one goes; a tombstone."""
     address, here = common["bootstrap"], common["to"]
@@ -93,7 +93,7 @@ def test_columns_grow_with_the_schemas(
 
 
 def test_a_schema_of_another_subject_and_wider_numbers(
-    registry: TestedRegistry, common: dict[str, Any], topic: str
+    registry: OpenRegistry, common: dict[str, Any], topic: str
 ) -> None:
     """The first run meets a schema that no subject of the topic has; the second widens."""
     address = common["bootstrap"]
@@ -123,7 +123,7 @@ def branch(name: str, **fields: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("file_format", FORMATS)
 def test_types_of_debezium_unions_and_struct(
-    registry: TestedRegistry, common: dict[str, Any], topic: str, file_format: str
+    registry: OpenRegistry, common: dict[str, Any], topic: str, file_format: str
 ) -> None:
     """Avro of two versions, the second one with its id in a header; Protobuf's Struct."""
     address = common["bootstrap"]
@@ -173,7 +173,7 @@ def test_types_of_debezium_unions_and_struct(
 
 
 def test_json_schema_and_protobuf(
-    registry: TestedRegistry, common: dict[str, Any], topic: str
+    registry: OpenRegistry, common: dict[str, Any], topic: str
 ) -> None:
     """Two topics of one archive; the second message of the file; a list of records.
 
@@ -211,7 +211,7 @@ def test_json_schema_and_protobuf(
         assert second["lines"] == [{"name": "a"}, {"name": "b"}]
 
 
-def test_keys_and_bytes(registry: TestedRegistry, common: dict[str, Any], topic: str) -> None:
+def test_keys_and_bytes(registry: OpenRegistry, common: dict[str, Any], topic: str) -> None:
     """A schema of Avro that is no record; the bytes stay beside the columns."""
     address = common["bootstrap"]
     topics.create(address, topic)
@@ -234,7 +234,7 @@ def test_keys_and_bytes(registry: TestedRegistry, common: dict[str, Any], topic:
 
 @pytest.mark.parametrize("file_format", ["iceberg", "parquet"])
 def test_columns_are_masked(
-    registry: TestedRegistry, common: dict[str, Any], topic: str, tmp_path: Path, file_format: str
+    registry: OpenRegistry, common: dict[str, Any], topic: str, tmp_path: Path, file_format: str
 ) -> None:
     """Avro, JSON Schema and Protobuf in one column, keys of Avro, and one value that is none."""
     address, here = common["bootstrap"], common["to"]
@@ -297,7 +297,7 @@ def test_columns_are_masked(
         assert "ann@" not in str(pq.read_table(file).to_pylist()), file
 
 
-def bad_values(registry: TestedRegistry, topic: str) -> tuple[list[bytes], list[str]]:
+def bad_values(registry: OpenRegistry, topic: str) -> tuple[list[bytes], list[str]]:
     """Return values, good ones at offsets 0 and 5, and the reasons for the others."""
     schema, other = record(id="long"), record(id="string")
     id_ = registry.register(f"{topic}-value", schema)
@@ -323,7 +323,7 @@ def bad_values(registry: TestedRegistry, topic: str) -> tuple[list[bytes], list[
 
 
 def test_dead_letters_in_a_topic(
-    registry: TestedRegistry, common: dict[str, Any], topic: str
+    registry: OpenRegistry, common: dict[str, Any], topic: str
 ) -> None:
     address, dead = common["bootstrap"], f"{topic}-dead"
     for name in (topic, dead):
@@ -346,7 +346,7 @@ def test_dead_letters_in_a_topic(
 
 
 def test_dead_letters_in_a_directory(
-    registry: TestedRegistry, common: dict[str, Any], topic: str, tmp_path: Path
+    registry: OpenRegistry, common: dict[str, Any], topic: str, tmp_path: Path
 ) -> None:
     """Values of JSON with a schema of the user, and two runs."""
     address, dead = common["bootstrap"], tmp_path / "dead"
@@ -381,7 +381,7 @@ def test_dead_letters_in_a_directory(
 
 
 def test_the_page_is_typed(
-    registry: TestedRegistry,
+    registry: OpenRegistry,
     common: dict[str, Any],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -420,7 +420,7 @@ def test_the_page_is_typed(
 
 
 def test_events_of_debezium_become_rows(
-    registry: TestedRegistry, common: dict[str, Any], topic: str, tmp_path: Path
+    registry: OpenRegistry, common: dict[str, Any], topic: str, tmp_path: Path
 ) -> None:
     """Avro of a registry into Iceberg; JSON with its schema and rows among it into Delta."""
     address = common["bootstrap"]

@@ -27,7 +27,7 @@ from tests.pipeline.killing import (
 )
 from tests.pipeline.table_readers import TABLES
 from tests.support.processes import free_port
-from tests.support.registry_calls import TestedRegistry
+from tests.support.registry_calls import OpenRegistry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -158,7 +158,7 @@ def check_registry_killed_anywhere(
     """The registry dies with its broker: a value from before is decoded by the same id."""
     address = f"127.0.0.1:{free_port()}"
     broker = new_broker(arguments=["--registry", address])
-    registry = TestedRegistry(f"http://{address}")
+    registry = OpenRegistry(f"http://{address}")
     schema = record(id="long")
     encode = None
     for number in range(2):

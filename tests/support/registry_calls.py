@@ -92,7 +92,7 @@ def register(
     return schema_id
 
 
-class TestedRegistry(NamedTuple):
+class OpenRegistry(NamedTuple):
     """A registry that takes every schema."""
 
     url: str
@@ -107,7 +107,7 @@ class TestedRegistry(NamedTuple):
         """Do `register`."""
         return register(self.url, subject, schema, kind, references)
 
-    def open(self) -> TestedRegistry:
+    def open(self) -> OpenRegistry:
         """Have the registry take schemas that do not fit those before."""
         answer = ask(self.url, "PUT", "/config", {"compatibility": "NONE"})
         assert answer.status == 200, answer

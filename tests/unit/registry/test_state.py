@@ -61,6 +61,14 @@ def test_schema_of_two_subjects_stays_until_the_last_goes() -> None:
     assert state.names == []
 
 
+def test_text_of_a_schema_is_in_memory_once() -> None:
+    texts = ["".join(["x", str(1)]) for _ in range(2)]
+    first, second = (SchemaText("AVRO", text) for text in texts)
+    assert first.text is not second.text
+    state = state_of(VersionEntry("a", 1, 1, first), VersionEntry("b", 1, 1, second))
+    assert state.versions("b")[0].schema is first
+
+
 def test_deleted_subject_has_versions_for_who_wants_deleted_ones() -> None:
     state = state_of(
         VersionEntry("a", 1, 1, INT), VersionEntry("a", 2, 2, LONG), DeletedSubject("a", 1)
