@@ -262,13 +262,23 @@
       value.textContent = text;
       list.append(term, value);
     }
-    details.replaceChildren(list);
+    const close = document.createElement("button");
+    close.type = "button";
+    close.textContent = "close";
+    close.addEventListener("click", hide);
+    details.replaceChildren(close, list);
     if (talk[TEXT]) {
       const text = document.createElement("pre");
       text.textContent = talk[TEXT];
       details.append(text);
     }
     details.hidden = false;
+    details.scrollIntoView({ block: "nearest" });
+  }
+
+  function hide() {
+    details.hidden = true;
+    rowsBox.focus();
   }
 
   const page = () => Math.max(Math.floor(rowsBox.clientHeight / ROW) - 1, 1);
@@ -276,7 +286,7 @@
     ArrowDown: () => select(selected + 1), ArrowUp: () => select(selected - 1),
     PageDown: () => select(selected + page()), PageUp: () => select(selected - page()),
     Home: () => select(0), End: () => select(rows.length - 1),
-    Enter: show, " ": show, Escape: () => { details.hidden = true; },
+    Enter: show, " ": show, Escape: hide,
   };
 
   rowsBox.addEventListener("keydown", (event) => {

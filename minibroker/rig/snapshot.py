@@ -94,6 +94,8 @@ class SnapshotRecord(NamedTuple):
 
     record: TopicRecord
     sizes: tuple[int, int]
+    header_sizes: tuple[int, ...] = ()
+    """Sizes of the whole values of the headers that it has."""
 
 
 class TopicSnapshot(NamedTuple):
@@ -489,7 +491,8 @@ def cut_record(record: TopicRecord) -> SnapshotRecord:
         value=None if value is None else bytes(value[:_RECORD_BYTES_MAX]),
         headers=headers,
     )
-    return SnapshotRecord(cut, (len(key or b""), len(value or b"")))
+    header_sizes = tuple(len(data or b"") for _, data in record.headers[: len(headers)])
+    return SnapshotRecord(cut, (len(key or b""), len(value or b"")), header_sizes)
 
 
 def _transactions(node: Node) -> Iterator[TransactionSnapshot]:

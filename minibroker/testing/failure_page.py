@@ -229,7 +229,8 @@ def _partition(partition: PartitionSnapshot) -> list[str]:
 def _record(item: SnapshotRecord) -> list[str]:
     record = item.record
     headers = ", ".join(
-        f"{_short(name)}={_text_of(data, len(data or b''))}" for name, data in record.headers
+        f"{_short(name)}={_text_of(data, item.header_sizes[place])}"
+        for place, (name, data) in enumerate(record.headers)
     )
     return [
         f"{record.partition}",

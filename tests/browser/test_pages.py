@@ -178,6 +178,14 @@ def test_filters_choose_and_rows_open_by_keyboard(open_page: Open, failed: str) 
     assert "error NOT_LEADER_OR_FOLLOWER" in details.text
     rows.send_keys(Keys.ESCAPE)
     page.until(lambda: not details.is_displayed())
+    page.find(".talk-row").click()
+    page.until(details.is_displayed)
+    below = page.driver.execute_script(
+        "return arguments[0].getBoundingClientRect().bottom - innerHeight", details
+    )
+    assert below <= 0, "it is in view"
+    page.press("close", "#talk-details")
+    page.until(lambda: not details.is_displayed())
 
 
 def test_a_hundred_thousand_requests_draw_the_rows_in_view(open_page: Open) -> None:

@@ -26,6 +26,7 @@ def test_the_last_records_of_a_topic_are_there_and_long_ones_are_cut() -> None:
     long = records[-1]
     assert (len(long.record.value or b""), long.sizes) == (4096, (0, 9_000))
     assert [len(data or b"") for _, data in long.record.headers] == [4096]
+    assert long.header_sizes == (5_000,)
     assert [item.record.text for item in topics["many"].records] == ["4", "5", "6", "7", "8"]
     first, second = topics["t"].partitions
     assert (first.number, first.leader, first.replicas, first.in_sync) == (0, 0, (0,), (0,))

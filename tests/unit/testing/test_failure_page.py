@@ -40,7 +40,7 @@ def cells(html: str) -> list[str]:
 
 def record(value: bytes | None, size: int | None = None, at_ms: int = NOON_MS) -> SnapshotRecord:
     topic_record = TopicRecord("t", 0, 7, at_ms, "CreateTime", None, value, ((f"h{size}", None),))
-    return SnapshotRecord(topic_record, (0, len(value or b"") if size is None else size))
+    return SnapshotRecord(topic_record, (0, len(value or b"") if size is None else size), (0,))
 
 
 def records_page(*records: SnapshotRecord) -> list[str]:
