@@ -48,6 +48,8 @@ SECRET_APIS: Final = frozenset(
 TOKEN: Final = "SASL token"
 """The name of frames behind SaslHandshake v0: they have no header."""
 
+_PRODUCE_TRANSACTIONAL: Final = 3
+_PRODUCE_FLEXIBLE: Final = 9
 _START: Final = Struct(">hhi")
 _CORRELATION_ID: Final = Struct(">i")
 _ERROR_CODE: Final = Struct(">h")
@@ -183,11 +185,21 @@ def read_answer(head: FrameHead, frame: Frame) -> tuple[Message | None, str]:
 
 
 def has_answer(head: FrameHead, frame: Frame) -> bool:
-    """Return whether a broker answers this request: not a Produce with acks 0."""
+    """Return whether a broker answers this request: not a Produce with acks 0.
+
+    Only the start of a Produce is read: the transactional id, since version 3, and acks.
+    """
     if head.api_key != PRODUCE or not head.is_known:
         return True
-    request, _ = read_request(head, frame)
-    return getattr(request, "acks", 1) != 0
+    reader = Reader(frame, head.body_at)
+    try:
+        if head.version >= _PRODUCE_FLEXIBLE:
+            reader.compact_nullable_string()
+        elif head.version >= _PRODUCE_TRANSACTIONAL:
+            reader.nullable_string()
+        return reader.int16() != 0
+    except ProtocolError:
+        return True
 
 
 def _answer_version(head: FrameHead, frame: Frame) -> int:

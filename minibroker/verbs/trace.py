@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from minibroker.trace.selection import Selection
     from minibroker.trace.subject import TopicNames
 
+STDIN: Final = "-"
 SELECTION: Final = "Requests"
 LAYOUT: Final = "Layout"
 SERVING: Final = "Play it again"
@@ -88,7 +89,11 @@ class TracePlan(NamedTuple):
 
     pcap: Annotated[
         str | None,
-        Option("--pcap", FILE, "a capture of the network, as tcpdump and Wireshark write it"),
+        Option(
+            "--pcap",
+            FILE,
+            "a capture of the network, as tcpdump and Wireshark write it; - reads it from a pipe",
+        ),
     ] = None
     dialogue: Annotated[
         str | None,
@@ -150,6 +155,8 @@ def check(plan: TracePlan, names: Names) -> None:
         raise UsageError(f"give either {names['pcap']} or {names['dialogue']}")
     if plan.ports and plan.pcap is None:
         raise UsageError(f"{names['ports']} needs {names['pcap']}")
+    if plan.seed is not None and plan.pcap == STDIN:
+        raise UsageError(f"{names['seed']} reads a capture twice: write it into a file")
     layouts = [
         name for name in ("is_full", "is_json", "html", "svg", "seed") if getattr(plan, name)
     ]
@@ -190,6 +197,8 @@ def _writer(plan: TracePlan, out: TextIO) -> Callable[[Exchange], None]:
     from minibroker.trace.json_lines import to_json  # noqa: PLC0415
     from minibroker.trace.line import to_line  # noqa: PLC0415
 
+    is_live = plan.pcap == STDIN
+
     def write(exchange: Exchange) -> None:
         if plan.is_json:
             out.write(to_json(exchange) + "\n")
@@ -197,6 +206,8 @@ def _writer(plan: TracePlan, out: TextIO) -> Callable[[Exchange], None]:
             out.writelines(f"{line}\n" for line in full_lines(exchange))
         else:
             out.write(to_line(exchange) + "\n")
+        if is_live:
+            out.flush()
 
     return write
 
@@ -245,18 +256,21 @@ def _chosen(plan: TracePlan, errors: TextIO, names: TopicNames | None = None) ->
 def _exchanges(plan: TracePlan, names: TopicNames, errors: TextIO) -> Iterator[Exchange]:
     """Yield all exchanges of the file. Raises CommandError, CaptureError, DialogueError."""
     path = Path(plan.pcap or plan.dialogue or "")
-    if not path.is_file():
+    if not path.is_file() and plan.pcap != STDIN:
         raise CommandError(f"{path} is no file")
     if plan.pcap is None:
         yield from _of_dialogue(path, names)
         return
     from minibroker.trace.capture import read_capture  # noqa: PLC0415  not for help
     from minibroker.trace.connections import CapturedConnections  # noqa: PLC0415
-    from minibroker.trace.decode import decode  # noqa: PLC0415
+    from minibroker.trace.decode import decode, read_head  # noqa: PLC0415
 
     connections = CapturedConnections(plan.ports)
+    # Metadata says the names of topics.
+    apis = {*plan.chosen.apis, "Metadata"} if plan.chosen.apis else None
     for frames in read_capture(path, connections):
-        yield decode(frames, names)
+        if apis is None or read_head(frames.request).api in apis:
+            yield decode(frames, names)
     errors.write(f"minibroker trace: {_summary(connections.tally)}\n")
 
 
@@ -306,11 +320,13 @@ makes a broker of the recording: it answers each request as it was answered, wit
 address in place of the brokers', and says which request was not recorded. Its first line is
 "minibroker listening on HOST:PORT"; it ends with Ctrl-C.
 
-To capture: `tcpdump -i any -s 0 -w kafka.pcap 'tcp port 9092'`.
+To capture: `tcpdump -i any -s 0 -w kafka.pcap 'tcp port 9092'`. To look on: `tcpdump -i any -s 0 -U
+-w - 'tcp port 9092' | minibroker trace --pcap -`.
 """,
     examples=(
         "trace --pcap kafka.pcap",
         "trace --pcap kafka.pcap --errors",
+        "trace --pcap -",
         "trace --pcap kafka.pcap --api JoinGroup,SyncGroup --full",
         "trace --pcap kafka.pcap --json",
         "trace --pcap kafka.pcap --html conversation.html",

@@ -93,6 +93,19 @@ def test_svg_is_a_picture_of_a_short_conversation(tmp_path: Path) -> None:
     assert f"a picture has at most {EXCHANGES_MAX} requests" in errors
 
 
+def test_a_capture_may_come_by_a_pipe() -> None:
+    with Path(CAPTURE).open("rb") as capture:
+        done = subprocess.run(
+            [sys.executable, "-m", "minibroker", "trace", "--pcap", "-", "--api", "EndTxn"],
+            stdin=capture,
+            capture_output=True,
+            check=True,
+            timeout=60,
+        )
+    assert b"EndTxn v1 bank" in done.stdout
+    assert b"55 requests on 12 connections" in done.stderr
+
+
 def test_the_summary_says_what_could_not_be_read(tmp_path: Path) -> None:
     wire = Wire()
     wire.begin()
@@ -119,6 +132,7 @@ def test_the_summary_says_what_could_not_be_read(tmp_path: Path) -> None:
         (("--pcap", "a", "--seed", "b", "--html", "c"), 2, "--html and --seed do not go"),
         (("--pcap", "a", "--seed", "b", "--serve", "h:1"), 2, "--seed and --serve do not go"),
         (("--pcap", "a", "--serve", "h"), 2, "expected HOST:PORT"),
+        (("--pcap", "-", "--seed", "b"), 2, "--seed reads a capture twice"),
         (("--pcap", CAPTURE, "--seed", "/none/b.yaml"), 1, "a file that ends in .jsonl"),
         (("--pcap", CAPTURE, "--html", "/none/b"), 1, "its directory is not there"),
         (("--pcap", CAPTURE, "--html", "/proc"), 1, "/proc cannot be written: Is a directory"),
