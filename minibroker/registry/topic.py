@@ -287,8 +287,9 @@ async def _led_topic(broker: Broker, *, exists: bool) -> TopicImage:
     cluster = broker.cluster
     try:
         if not exists:
-            replicas = max(1, min(REPLICAS_MAX, len(cluster.image.brokers)))
-            await cluster.create_topic(TOPIC, 1, replicas, configs={"cleanup.policy": "compact"})
+            assignment = {0: _replicas(broker)}
+            configs = {"cleanup.policy": "compact"}
+            await cluster.create_topic(TOPIC, assignment=assignment, configs=configs)
     except KafkaError as error:
         if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
             raise backend_failed(f"the topic {TOPIC} cannot be made: {error}") from None
@@ -297,6 +298,16 @@ async def _led_topic(broker: Broker, *, exists: bool) -> TopicImage:
         return cluster.image.topics[TOPIC]
     except (KafkaError, KeyError):
         raise has_no_leader(f"the topic {TOPIC} has no leader now: try again") from None
+
+
+def _replicas(broker: Broker) -> list[int]:
+    """Return the brokers for a new topic; the first one leads. This one has a registry, and other
+    minibrokers may have one, so Apache Kafka's brokers of the cluster come last.
+    """
+    own = broker.config.broker_id
+    others = [each for each in broker.cluster.image.brokers.values() if each.id != own]
+    others.sort(key=lambda each: (not each.is_minibroker, each.id))
+    return [own, *(each.id for each in others)][:REPLICAS_MAX]
 
 
 def _check_topic(broker: Broker, image: TopicImage) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from minibroker.broker.config.options import parse_topic
 from minibroker.broker.config.values import RELEASE_KEY
+from minibroker.kafka.errors import ConfigError
 from minibroker.rig.clock import MovableClock, TestClock
 from minibroker.testing.acls import authorizer_settings
 from minibroker.testing.failure_watch import Watched, fault_snapshots
@@ -82,6 +83,8 @@ class InProcess(Watched):
         self._users = users
         self._acls = None if acls is None else [rule.to_acl() for rule in acls]
         self._has_registry = registry
+        if registry:
+            _check_registry()
         self._clock = MovableClock()
         self.clock = TestClock(self._clock, self.call)
         """The time of all brokers: `broker.clock.advance(minutes=10)`."""
@@ -322,6 +325,16 @@ class InProcess(Watched):
             coroutine.close()
             raise
         return self._thread.submit(coroutine)
+
+
+def _check_registry() -> None:
+    """Raise ConfigError where a library of the registry is missing."""
+    try:
+        import minibroker.registry.service  # noqa: F401, PLC0415  only who asks pays
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"registry=True needs {error.name}: pip install 'minibroker[registry]'"
+        ) from error
 
 
 def _running(node: Node) -> AppBroker | None:

@@ -113,6 +113,12 @@ def test_leader_without_a_registry_is_an_error_that_says_so(cluster: Cluster) ->
     assert ask(url, "GET", "/subjects").body == ["a"]
 
 
+def test_registry_that_makes_the_topic_leads_it(cluster: Cluster) -> None:
+    register(cluster.broker(2).registry_url, "a", '"int"')
+    assert cluster.leader("_schemas") == 2
+    assert cluster.in_sync("_schemas") == [0, 1, 2]
+
+
 def test_request_is_forwarded_once(cluster: Cluster) -> None:
     register(cluster.registry_url, "a", '"int"')
     url = cluster.broker((cluster.leader("_schemas") + 1) % 3).registry_url

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import os
 import socket
+import sys
 import threading
 import time
 from contextlib import asynccontextmanager
@@ -587,3 +588,10 @@ def test_a_start_that_fails_is_told_and_can_be_repeated() -> None:
     for _ in range(2):
         with pytest.raises(ValueError, match="no room"):
             thread.begin().result(10)
+
+
+def test_registry_names_the_library_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "minibroker.registry.service", raising=False)
+    monkeypatch.setitem(sys.modules, "minibroker.control.server", None)
+    with pytest.raises(ConfigError, match=r"registry=True needs .*minibroker\[registry\]"):
+        Broker(registry=True)
