@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.broker.slices import TimeSlice
 from minibroker.control.group_shapes import ResetOffset
 from minibroker.control.messages import HttpError
-from minibroker.control.records import moment_ms, partitions_of, resident
+from minibroker.control.records import all_partitions, moment_ms, resident
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.protocol.api_keys import DELETE_GROUPS, OFFSET_COMMIT, OFFSET_DELETE
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from minibroker.rig.inner_client import InnerClient
     from minibroker.rig.nodes import Nodes
 
+COMMITTED_AT_ONCE: Final = 100
+"""Offsets of one request: more would hold the loop for too long."""
 _BY_NAME: Final = 9
 """The last version of OffsetCommit that names topics."""
 _STATES: Final = {
@@ -83,7 +86,7 @@ async def planned_offsets(
     turn = TimeSlice()
     for topic in sorted(offsets) if reset.topic is None else [reset.topic]:
         committed = offsets.get(topic, {})
-        for partition in partitions_of(nodes, topic, reset.partition):
+        for partition in await all_partitions(nodes, topic, reset.partition):
             old = committed.get(partition.index)
             if reset.topic is None and old is None:
                 continue
@@ -133,6 +136,12 @@ def _field(reset: OffsetReset, name: str) -> Any:
 
 async def commit_offsets(client: InnerClient, group_id: str, places: list[ResetOffset]) -> None:
     """Commit offsets for a group without members. Raises KafkaError."""
+    for start in range(0, len(places), COMMITTED_AT_ONCE):
+        await _commit(client, group_id, places[start : start + COMMITTED_AT_ONCE])
+        await asyncio.sleep(0)
+
+
+async def _commit(client: InnerClient, group_id: str, places: list[ResetOffset]) -> None:
     topics: dict[str, list[OffsetCommitRequestPartition]] = {}
     for place in places:
         topics.setdefault(place.topic, []).append(

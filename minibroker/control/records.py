@@ -18,7 +18,7 @@ import msgspec
 
 from minibroker.broker.partitions.cold_reads import ROUNDS_MAX, ColdError, warm
 from minibroker.broker.partitions.partition import READ_UNCOMMITTED
-from minibroker.broker.slices import TimeSlice
+from minibroker.broker.slices import TimeSlice, collect
 from minibroker.cli.errors import UsageError
 from minibroker.cli.moments import moment_of
 from minibroker.control.bodies import line_of
@@ -90,26 +90,31 @@ class TopicReading:
     async def run(self) -> tuple[list[str], list[PositionView]]:
         """Return the records as JSON, and the places behind them. Raises HttpError, KafkaError."""
         query = self._query
-        partitions = partitions_of(self._nodes, self._topic, query.partition)
+        partitions = await all_partitions(self._nodes, self._topic, query.partition)
         places = await self._places(partitions)
         needed_count = min(query.at_least, query.limit)
         until_s = monotonic() + query.wait_ms / 1000
         progress = TopicProgress()
+        turn = TimeSlice()
         try:
             while True:
                 progress.event.clear()
-                self._watch(places, progress)
+                if query.wait_ms:
+                    self._watch(places, progress)
                 for place in places:
                     await self._read(place)
+                    if turn.is_over:
+                        await turn.pause()
                 left_s = until_s - monotonic()
                 if len(self._records) >= needed_count or self._is_full or left_s <= 0:
-                    return self._records, [self._position(place) for place in places]
+                    positions = await collect(self._position(place) for place in places)
+                    return self._records, positions
                 try:
                     await asyncio.wait_for(progress.event.wait(), left_s)
                 except TimeoutError:
                     until_s = 0.0  # a last look
         finally:
-            for place in places:
+            for place in places if query.wait_ms else ():
                 if place.partition.waiters is not None:
                     place.partition.waiters.pop(progress, None)
 
@@ -129,7 +134,13 @@ class TopicReading:
             raise _wrong(
                 f"query 'offset' needs 'partition': topic {self._topic} has {len(partitions)}"
             )
-        return [_Place(partition, await self._start(partition)) for partition in partitions]
+        places = []
+        turn = TimeSlice()
+        for partition in partitions:
+            places.append(_Place(partition, await self._start(partition)))
+            if turn.is_over:
+                await turn.pause()
+        return places
 
     async def _start(self, partition: Partition) -> int:
         query = self._query
@@ -213,8 +224,10 @@ def form_of(query: RecordsQuery | TailQuery, now_ms: int) -> RecordForm:
     return RecordForm(query.format, query.value_bytes_max, key, until_ms)
 
 
-def partitions_of(nodes: Nodes, topic: str, index: int | None) -> list[Partition]:
-    """Return a topic's partitions where they are led. Raises HttpError."""
+def partition_indexes(nodes: Nodes, topic: str, index: int | None) -> Sequence[int]:
+    """Return the indexes of a topic's partitions, or the one that is given. Raises
+    HttpError(404).
+    """
     image = nodes.metadata.image.topics.get(topic)
     if image is None:
         raise HttpError(HTTPStatus.NOT_FOUND, f"there is no topic {topic!r:.300}")
@@ -223,8 +236,19 @@ def partitions_of(nodes: Nodes, topic: str, index: int | None) -> list[Partition
         raise HttpError(
             HTTPStatus.NOT_FOUND, f"topic {topic} has {count} partitions, there is no {index}"
         )
-    indexes = range(count) if index is None else (index,)
+    return range(count) if index is None else (index,)
+
+
+def partitions_of(nodes: Nodes, topic: str, index: int | None) -> list[Partition]:
+    """Return some partitions of a topic where they are led; for a few. Raises HttpError."""
+    indexes = partition_indexes(nodes, topic, index)
     return [led_partition(nodes, topic, index)[1] for index in indexes]
+
+
+async def all_partitions(nodes: Nodes, topic: str, index: int | None) -> list[Partition]:
+    """Do `partitions_of` in slices. Raises HttpError."""
+    indexes = partition_indexes(nodes, topic, index)
+    return await collect(led_partition(nodes, topic, index)[1] for index in indexes)
 
 
 def led_partition(nodes: Nodes, topic: str, index: int) -> tuple[Node, Partition]:
@@ -308,7 +332,7 @@ class TopicWriting:
         turn = TimeSlice()
         checked = await self._checked(raw, node.clock.now_ms(), turn)
         await node.inspector.ensure_topic(self._topic)
-        count = len(partitions_of(self._nodes, self._topic, None))
+        count = len(partition_indexes(self._nodes, self._topic, None))
         most = max((index for index, _ in checked if index is not None), default=0)
         if most >= count:
             raise _wrong(f"partition: {most}: topic {self._topic} has {count}")

@@ -142,8 +142,9 @@ async def _paused(
     logs: Mapping[int | None, RequestLog], query: FeedQuery
 ) -> AsyncGenerator[msgspec.Struct, None]:
     """Yield the earlier requests; others are served between two of them."""
-    for number, view in enumerate(last_of(logs, query, query.last)):
+    turn = TimeSlice(SLICE_S)
+    for view in last_of(logs, query, query.last):
         if view is not None:
             yield view
-        if number % SCANNED_MAX == SCANNED_MAX - 1:
-            await asyncio.sleep(0)
+        if turn.is_over:
+            await turn.pause()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
+from minibroker.broker.slices import collect
 from minibroker.control.messages import HttpError
 from minibroker.control.topic_shapes import SettingLayer, SettingView
 from minibroker.kafka.protocol.api_keys import DESCRIBE_CONFIGS, INCREMENTAL_ALTER_CONFIGS
@@ -61,7 +62,7 @@ async def settings_of(client: InnerClient, kind: int, name: str) -> list[Setting
     )
     (result,) = response.results
     check_code(result.error_code, result.error_message)
-    return [_view(setting) for setting in result.configs]
+    return await collect(_view(setting) for setting in result.configs)
 
 
 def _view(setting: Any) -> SettingView:

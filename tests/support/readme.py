@@ -62,6 +62,7 @@ NOT_RUN: Final = {
     "listeners=SSL": "settings of Kafka with files; tests/unit/broker/security has such",
     "broker.id=1": "settings of both kinds; tests/compat_cluster/moving.py writes them",
     "kafka-": "Apache Kafka's scripts; tests/compat_cluster runs the classes behind them",
+    "curl --no-buffer": "goes on for ever; tests/unit/control/test_live.py reads such streams",
     "[pytest]": "a setting of pytest; tests/unit/testing/test_fixture_names.py has it",
     "- run: pytest --kafka-report": (
         "steps of a workflow; tests/unit/testing/test_failure_reports.py has the option"
