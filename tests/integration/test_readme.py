@@ -91,7 +91,7 @@ def run_all(
 def test_every_section_has_a_test_or_a_reason() -> None:
     tested = {readme.TOP, "A broker", "Starting it", *TESTS_IN_PYTHON, "From any language"}
     tested |= {"Looking inside", "In the background", SERVICE_UNDER_TEST, "With one command"}
-    tested |= {"With one flag", "Access", *CONSOLE}
+    tested |= {"With one flag", "Access", "Look and change", *CONSOLE}
     tested |= {"Seeds", "Lines of a seed", "A seed at the start", "Record a seed"}  # test_seeds.py
     tested |= {"Records, seeds and waits", "Records on the command line", "Waits in a script"}
     tested |= {"Groups on the command line", "Secured brokers"}  # test_command_line_page.py
@@ -376,6 +376,30 @@ def test_records_over_http_by_hand(tmp_path: Path) -> None:
                 f"curl -sS '{control}/groups": lambda text: "no such group" in text,
             },
         )
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_topics_and_groups_over_http_by_hand(tmp_path: Path) -> None:
+    serve, *_ = commands("From any language")
+    control = f"127.0.0.1:{free_port()}"
+    with serving(serve.replace("127.0.0.1:9093", control), tmp_path):
+        wait_until((tmp_path / "ready").exists, "the ready file is there")
+        answers = [
+            json.loads(
+                run_command(
+                    call.replace("curl", "curl -sS --fail", 1).replace("127.0.0.1:9093", control),
+                    tmp_path,
+                )
+            )
+            for call in commands("Look and change")
+            if "--no-buffer" not in call
+        ]
+    made, settings, offsets, group, transactions, *_, deleted = answers
+    assert (made["name"], len(made["partitions"]), deleted) == ("invoices", 2, {"name": "invoices"})
+    own = {setting["name"] for setting in settings if not setting["is_default"]}
+    assert own == {"retention.ms"}
+    assert [place["new_offset"] for place in offsets] == [0, 0]
+    assert (group["group"], group["lag"], transactions["transactions"]) == ("audit", 0, [])
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
