@@ -22,6 +22,7 @@ from minibroker.registry.compatibility.incompatibility import REASONS_MAX, Incom
 from minibroker.registry.compatibility.json_views import (
     JsonSum,
     JsonView,
+    PatternTrials,
     canonical_value,
     common_types,
     merged,
@@ -31,6 +32,7 @@ from minibroker.registry.compatibility.json_views import (
 )
 from minibroker.registry.formats.json_schemas import JsonContent
 from minibroker.registry.formats.limits import WorkBudget
+from minibroker.registry.formats.parsed_schema import InvalidSchemaError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -38,6 +40,11 @@ if TYPE_CHECKING:
 Reasons = dict[Incompatibility, None]
 """Reasons in order, each once."""
 
+DEPTH_MAX: Final = 90
+"""Schemas inside schemas: one takes six frames of Python's stack."""
+_PAIRS_OF_A_STEP: Final = 20
+_PIECES_MAX: Final = 200
+"""Values of an enum that are tried one by one."""
 _FEW_VALUES: Final = {"null": (None,), "boolean": (True, False)}
 """Type → all its values."""
 
@@ -54,6 +61,8 @@ class JsonWalk:
 
     def __init__(self, budget: WorkBudget) -> None:
         self._budget = budget
+        self._trials = PatternTrials(budget)
+        self._depth = 0
         self._pairs: dict[tuple[tuple[int, ...], int], Reasons] = {}
         """Identities of the writer's schemas and of the reader's → reasons; none while the pair
         is looked at: a schema that contains itself fits if nothing else speaks against it."""
@@ -75,7 +84,21 @@ class JsonWalk:
 
     def _view_reasons(self, writer: JsonView, reader: JsonView, path: str) -> Reasons:
         """Compare; if that fails, compare each branch of the writer's first sum."""
-        self._budget.step()
+        self._budget.step(
+            1
+            + writer.weight
+            + reader.weight
+            + len(writer.conditions) * len(reader.conditions) // _PAIRS_OF_A_STEP
+        )
+        self._depth += 1
+        try:
+            return self._sum_reasons(writer, reader, path)
+        finally:
+            self._depth -= 1
+
+    def _sum_reasons(self, writer: JsonView, reader: JsonView, path: str) -> Reasons:
+        if self._depth > DEPTH_MAX:
+            raise InvalidSchemaError(f"they are nested deeper than {DEPTH_MAX} schemas")
         if writer.is_false or not writer.types:
             return {}
         reasons = self._direct_reasons(writer, reader, path)
@@ -119,12 +142,9 @@ class JsonWalk:
         views = [view([branch], self._budget) for branch in part.branches]
         if any(not self._view_reasons(writer, branch, "") for branch in views):
             return True
-        return (
-            all(
-                any(not self._view_reasons(piece, branch, "") for branch in views)
-                for piece in _pieces(writer)
-            )
-            and len(_pieces(writer)) > 1
+        pieces = _pieces(writer)
+        return len(pieces) > 1 and all(
+            any(not self._view_reasons(piece, branch, "") for branch in views) for piece in pieces
         )
 
     def _compare_logic(
@@ -162,7 +182,7 @@ class JsonWalk:
         for name in {**writer.names, **reader.names}:
             if len(reasons) < REASONS_MAX:
                 self._compare_property(writer, reader, name, f"{path}/properties/{name}", reasons)
-        _add(reasons, _required_reasons(writer, reader, self._budget, path))
+        self._compare_required(writer, reader, path, reasons)
         for node in reader.conditions:
             self._compare_other_properties(writer, node, path, reasons)
             self._compare_property_names(writer, node, path, reasons)
@@ -172,8 +192,8 @@ class JsonWalk:
         self, writer: JsonView, reader: JsonView, name: str, path: str, reasons: Reasons
     ) -> None:
         self._budget.step(1 + len(writer.conditions) + len(reader.conditions))
-        writer_schemas = writer.property_schemas(name, may_match=False)
-        for schema in reader.property_schemas(name, may_match=True):
+        writer_schemas = writer.property_schemas(name, self._trials, may_match=False)
+        for schema in reader.property_schemas(name, self._trials, may_match=True):
             part_reasons = self.reasons(writer_schemas, schema, path)
             if not part_reasons:
                 continue
@@ -197,10 +217,34 @@ class JsonWalk:
                 _add(reasons, _reason(kind, path, text))
             else:
                 kind = "REQUIRED_PROPERTY_ADDED_TO_OPEN_CONTENT_MODEL"
-                if _has_default(reader, name, self._budget):
+                if self._has_default(reader, name):
                     kind = "REQUIRED_PROPERTY_WITH_DEFAULT_ADDED_TO_OPEN_CONTENT_MODEL"
                 text = f"the writer is open and may hold any value in the property {name}"
                 _add(reasons, _reason(kind, path, text))
+
+    def _compare_required(
+        self, writer: JsonView, reader: JsonView, path: str, reasons: Reasons
+    ) -> None:
+        for name in sorted(reader.required - writer.required):
+            self._budget.step(1 + len(writer.conditions) + len(reader.conditions))
+            if self._has_default(reader, name):
+                continue
+            text = f"the reader requires the property {name}, which the writer may leave out"
+            if name in writer.names:
+                place = f"{path}/required/{name}"
+                _add(reasons, _reason("REQUIRED_ATTRIBUTE_ADDED", place, text))
+                continue
+            is_open = not writer.property_schemas(name, self._trials, may_match=False)
+            model = "OPEN" if is_open else "UNOPEN"
+            kind = f"REQUIRED_PROPERTY_ADDED_TO_{model}_CONTENT_MODEL"
+            _add(reasons, _reason(kind, f"{path}/properties/{name}", text))
+
+    def _has_default(self, reader: JsonView, name: str) -> bool:
+        return any(
+            "default" in node.schema
+            for schema in reader.property_schemas(name, self._trials, may_match=False)
+            for node in view([schema], self._budget).conditions
+        )
 
     def _compare_other_properties(
         self, writer: JsonView, reader: JsonContent, path: str, reasons: Reasons
@@ -225,6 +269,7 @@ class JsonWalk:
             else "unevaluatedProperties"
         )
         name = "ADDITIONAL" if keyword == "additionalProperties" else "UNEVALUATED"
+        self._budget.step(len(reader_patterns) * len(patterns))
         others = [pattern for pattern in patterns if pattern not in reader_patterns]
         for schemas in (rest, *map(writer.pattern_schemas, others)):
             part_reasons = self.reasons(schemas, reader_rest, f"{path}/{keyword}")
@@ -257,9 +302,11 @@ class JsonWalk:
     ) -> None:
         for keyword in ("dependencies", "dependentRequired", "dependentSchemas"):
             for name, needs in reader.schema.get(keyword, {}).items():
+                self._budget.step(1 + len(writer.conditions))
                 place = f"{path}/{keyword}/{name}"
                 if any(
-                    node.schema is False for node in writer.property_schemas(name, may_match=False)
+                    node.schema is False
+                    for node in writer.property_schemas(name, self._trials, may_match=False)
                 ):
                     continue
                 if isinstance(needs, list):
@@ -380,30 +427,6 @@ def _constant_reasons(writer: JsonView, reader: JsonView, path: str) -> Reasons:
     return _reason(kind, f"{path}/enum", text)
 
 
-def _required_reasons(writer: JsonView, reader: JsonView, budget: WorkBudget, path: str) -> Reasons:
-    reasons: Reasons = {}
-    for name in sorted(reader.required - writer.required):
-        if _has_default(reader, name, budget):
-            continue
-        text = f"the reader requires the property {name}, which the writer may leave out"
-        if name in writer.names:
-            _add(reasons, _reason("REQUIRED_ATTRIBUTE_ADDED", f"{path}/required/{name}", text))
-            continue
-        is_open = not writer.property_schemas(name, may_match=False)
-        model = "OPEN" if is_open else "UNOPEN"
-        kind = f"REQUIRED_PROPERTY_ADDED_TO_{model}_CONTENT_MODEL"
-        _add(reasons, _reason(kind, f"{path}/properties/{name}", text))
-    return reasons
-
-
-def _has_default(reader: JsonView, name: str, budget: WorkBudget) -> bool:
-    return any(
-        node.schema.get("default") is not None or "default" in node.schema
-        for schema in reader.property_schemas(name, may_match=False)
-        for node in view([schema], budget).conditions
-    )
-
-
 def _has_no_values_of(writer: JsonView, kind: type) -> bool:
     """Return whether an enum allows no objects, or no arrays."""
     return writer.constants is not None and not any(
@@ -417,6 +440,8 @@ def _pieces(writer: JsonView) -> list[JsonView]:
         return []
     node = writer.conditions[0]
     rules: Iterable[dict[str, Any]]
+    if writer.constants is not None and len(writer.constants) > _PIECES_MAX:
+        return []
     if writer.constants is not None:
         rules = [{"const": value} for value in writer.constants.values()]
     elif writer.types <= _FEW_VALUES.keys():

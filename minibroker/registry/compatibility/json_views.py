@@ -22,7 +22,32 @@ if TYPE_CHECKING:
     from minibroker.registry.formats.limits import WorkBudget
 
 TYPES: Final = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
+_VALUES_OF_A_STEP: Final = 10
+_STEPS_OF_A_PATTERN: Final = 20
 _SUMS: Final = ("anyOf", "oneOf")
+
+
+class PatternTrials:
+    """Patterns of one comparison, tried on names of properties by RE2."""
+
+    def __init__(self, budget: WorkBudget) -> None:
+        self._budget = budget
+        self._patterns: dict[str, Any] = {}
+        """Pattern → compiled; None: RE2 does not know it, or is not installed."""
+
+    def matches(self, pattern: str, name: str) -> bool | None:
+        """Return whether a pattern is in a name; None: it cannot be tried. Raises
+        InvalidSchemaError.
+        """
+        self._budget.step()
+        if pattern not in self._patterns:
+            self._budget.step(_STEPS_OF_A_PATTERN)
+            try:
+                self._patterns[pattern] = compile_pattern(pattern)
+            except PatternError:
+                self._patterns[pattern] = None
+        compiled = self._patterns[pattern]
+        return None if compiled is None else compiled.search(name) is not None
 
 
 class JsonSum(NamedTuple):
@@ -103,18 +128,33 @@ class JsonView:
         """Return the names in `properties`, in their order."""
         return {name: None for part in self.values("properties") for name in part}
 
-    def property_schemas(self, name: str, *, may_match: bool) -> list[JsonContent]:
+    @cached_property
+    def weight(self) -> int:
+        """Return the steps of work that one look at the view takes."""
+        parts = ("enum", "properties", "patternProperties", "required")
+        values = sum(len(value) for keyword in parts for value in self.values(keyword))
+        return len(self.conditions) + values // _VALUES_OF_A_STEP
+
+    def property_schemas(
+        self, name: str, patterns: PatternTrials, *, may_match: bool
+    ) -> list[JsonContent]:
         """Return the schemas that a property has to fit; none: anything fits.
 
         Args:
             may_match: what to do with a pattern that cannot be tried: True takes its schema.
+
+        Raises InvalidSchemaError: too much work.
         """
         schemas: list[JsonContent] = []
         for node in self.conditions:
-            own = _own_property_schemas(node, name, may_match=may_match)
+            own = _own_property_schemas(node, name, patterns, may_match=may_match)
             if own is None and "additionalProperties" in node.schema:
                 own = [node.part(node.schema["additionalProperties"])]
-            if own is None and "unevaluatedProperties" in node.schema and not self._knows(name):
+            if (
+                own is None
+                and "unevaluatedProperties" in node.schema
+                and not self._knows(name, patterns)
+            ):
                 own = [node.part(node.schema["unevaluatedProperties"])]
             schemas += own or ()
         return schemas
@@ -156,9 +196,9 @@ class JsonView:
         rest = tuple(part for part in self.sums if part is not removed)
         return merged(replace(self, sums=rest), view((branch,), budget))
 
-    def _knows(self, name: str) -> bool:
+    def _knows(self, name: str, patterns: PatternTrials) -> bool:
         return name in self.mentions or any(
-            _own_property_schemas(node, name, may_match=True) is not None
+            _own_property_schemas(node, name, patterns, may_match=True) is not None
             for node in self.conditions
         )
 
@@ -294,7 +334,7 @@ def _constants(schema: dict[str, Any]) -> Iterable[list[Any]]:
 
 
 def _own_property_schemas(
-    node: JsonContent, name: str, *, may_match: bool
+    node: JsonContent, name: str, patterns: PatternTrials, *, may_match: bool
 ) -> list[JsonContent] | None:
     """Return the schemas of `properties` and `patternProperties` for a name; None: neither."""
     schemas = []
@@ -303,17 +343,9 @@ def _own_property_schemas(
         schemas.append(node.part(properties[name]))
     is_known = name in properties
     for pattern, schema in node.schema.get("patternProperties", {}).items():
-        fits = _matches(pattern, name)
+        fits = patterns.matches(pattern, name)
         if fits is not False:
             is_known = True
         if fits or (fits is None and may_match):
             schemas.append(node.part(schema))
     return schemas if is_known else None
-
-
-def _matches(pattern: str, name: str) -> bool | None:
-    """Return whether a pattern is in a name; None: RE2 does not know it, or is not installed."""
-    try:
-        return compile_pattern(pattern).search(name) is not None
-    except PatternError:
-        return None

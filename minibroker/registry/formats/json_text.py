@@ -12,16 +12,16 @@ import re
 from typing import Any, Final, NoReturn
 
 from minibroker.kafka.java_numbers import double_to_text
-from minibroker.registry.formats.limits import check_depth
+from minibroker.registry.formats.limits import DEPTH_MAX, check_json
 from minibroker.registry.formats.parsed_schema import InvalidSchemaError
 
 _CONTROL: Final = re.compile(r"\\u00([01][0-9a-f])")
 _STRING: Final = re.compile(r'["\\\x00-\x1f]')
 
 
-def load(text: str) -> Any:
+def load(text: str, depth_max: int = DEPTH_MAX) -> Any:
     """Return the value of a JSON text. Raises InvalidSchemaError."""
-    check_depth(text)
+    check_json(text, depth_max)
     try:
         value = json.loads(text, parse_constant=_refuse_constant)
         json.dumps(value, ensure_ascii=False).encode()

@@ -20,7 +20,9 @@ TOTAL_BYTES_MAX: Final = 4 << 20
 REFERENCES_MAX: Final = 1000
 DEPTH_MAX: Final = 150
 """Brackets inside brackets: the libraries recurse, and Python's stack has 1,000 frames."""
-_BRACKETS: Final = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
+VALUES_MAX: Final = 20_000
+"""Values in one JSON text: one that is all values takes Python's lock for a tenth of a second."""
+_TOKENS: Final = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[\[\]{},]', re.DOTALL)
 _STEPS_MAX: Final = 100_000
 
 
@@ -57,17 +59,24 @@ def check_sizes(text: str, references: Sequence[tuple[str, str]]) -> None:
         )
 
 
-def check_depth(text: str) -> None:
-    """Check how deep the brackets of a JSON text go. Raises InvalidSchemaError."""
+def check_json(text: str, depth_max: int = DEPTH_MAX) -> None:
+    """Check how deep a JSON text goes and how many values it has. Raises InvalidSchemaError.
+
+    It is no parser: a text that is no JSON may pass.
+    """
     depth = 0
-    for token in _BRACKETS.finditer(text):
+    values = 1
+    for token in _TOKENS.finditer(text):
         character = token.group()[0]
         if character in "[{":
             depth += 1
-            if depth > DEPTH_MAX:
-                raise InvalidSchemaError(f"nested deeper than {DEPTH_MAX} brackets")
+            if depth > depth_max:
+                raise InvalidSchemaError(f"nested deeper than {depth_max} brackets")
         elif character in "]}":
             depth -= 1
+        values += character in "[{,"
+        if values > VALUES_MAX:
+            raise InvalidSchemaError(f"more than {VALUES_MAX} values; no more are allowed")
 
 
 def _size(content: str, place: str) -> int:

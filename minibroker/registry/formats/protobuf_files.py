@@ -30,11 +30,13 @@ if TYPE_CHECKING:
 
 OWN_NAME: Final = "__schema__.proto"
 """Path of the schema's own file."""
+PARTS_MAX: Final = 20_000
+"""Brackets, semicolons and commas of a text; a message of a person has some hundreds."""
 _SECONDS: Final = 10.0
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/\s]+={0,2}\s*")
 _TOKENS: Final = re.compile(
     r"//[^\n]*|/\*.*?(?:\*/|\Z)"
-    r"|\"(?:[^\"\\\n]|\\.)*+\"?|'(?:[^'\\\n]|\\.)*+'?|[{}\[\]<>]",
+    r"|\"(?:[^\"\\\n]|\\.)*+\"?|'(?:[^'\\\n]|\\.)*+'?|[{}\[\]<>;,]",
     re.DOTALL,
 )
 _LOG_LINE: Final = re.compile(r"WARNING: All log|[IWE]\d{4} ")
@@ -125,7 +127,7 @@ def _linked(files: list[FileDescriptorProto]) -> list[FileDescriptorProto]:
 def _compiled(text: str, imported: Mapping[str, str]) -> list[FileDescriptorProto]:
     """Return what protoc makes of a text and of the files that it imports."""
     for content in (text, *imported.values()):
-        _check_depth(content)
+        _check_shape(content)
     with tempfile.TemporaryDirectory(prefix="minibroker-proto-") as directory:
         root = Path(directory, "files")
         for name, content in {**imported, OWN_NAME: text}.items():
@@ -180,8 +182,9 @@ def _check_path(name: str) -> None:
         raise InvalidSchemaError(f"{name!r:.100} is no path of an import")
 
 
-def _check_depth(text: str) -> None:
-    depth = 0
+def _check_shape(text: str) -> None:
+    """Check how deep a text goes and how many parts it has. Raises InvalidSchemaError."""
+    depth = parts = 0
     for token in _TOKENS.finditer(text):
         character = token.group()
         if character in _OPENING:
@@ -190,6 +193,9 @@ def _check_depth(text: str) -> None:
                 raise InvalidSchemaError(f"nested deeper than {DEPTH_MAX} brackets")
         elif character in _CLOSING:
             depth -= 1
+        parts += len(character) == 1
+        if parts > PARTS_MAX:
+            raise InvalidSchemaError(f"more than {PARTS_MAX} parts; no more are allowed")
 
 
 def _google() -> Path:

@@ -82,6 +82,8 @@ def test_a_reason_has_the_three_parts_of_confluent() -> None:
     ]
 
 
+SLOW_UNION = ["null", "string", "bytes", "int", "long", "float", "double", "boolean"]
+"""A union whose last type takes `true`."""
 NAMES = [f"R{number}" for number in range(300)]
 
 
@@ -104,7 +106,8 @@ def hostile_pair(count: int) -> str:
     [
         ('{"type":"array","items":' * 10_000 + '"int"' + "}" * 10_000, f"deeper than {DEPTH_MAX}"),
         ("[" * 10_000, f"deeper than {DEPTH_MAX}"),
-        (json.dumps(["int"] * 100_001), "a union of 100001 types"),
+        (json.dumps(["int"] * 1001), "a union of 1001 types"),
+        (json.dumps(["int"] * 100_000), "more than 20000 values"),
         (json.dumps("x" * TEXT_BYTES_MAX), "are allowed"),
         ('"' + '\\"' * 500_000, "no JSON"),
         (f'{{"type":"int","x":{"9" * 5000}}}', "no JSON"),
@@ -120,8 +123,8 @@ def hostile_pair(count: int) -> str:
             record(
                 field(
                     "x",
-                    json.dumps({"type": "array", "items": ["null", "boolean", "int"]}),
-                    f',"default":[{",".join("1" * 100_000)}]',
+                    json.dumps({"type": "array", "items": SLOW_UNION}),
+                    f',"default":[{",".join(["true"] * 19_000)}]',
                 )
             ),
             "too much work",
@@ -133,7 +136,7 @@ def hostile_pair(count: int) -> str:
             "nested too deep",
         ),
     ],
-    ids=map(str, range(13)),
+    ids=map(str, range(14)),
 )  # fmt: skip
 def test_a_hostile_schema_is_invalid(text: str, reason: str) -> None:
     with pytest.raises(InvalidSchemaError, match=reason):

@@ -276,9 +276,10 @@ def test_a_reason_says_where() -> None:
         (b64encode(b"\x0a\x01a\x1a\x07x.proto").decode(), "x.proto"),
         ('syntax="proto3";' + "message A {" * 10_000 + "}" * 10_000, "nested deeper"),
         ('syntax="proto3"; option (x) = ' + "a <" * 10_000 + ">" * 10_000 + ";", "nested deeper"),
+        (message("".join(f"int32 f{n} = {n};" for n in range(1, 20_002))), "more than 20000"),
         ('syntax="proto3"; option java_package = "' + "{" * 10_000, "it is no .proto file"),
     ],
-    ids=map(str, range(11)),
+    ids=map(str, range(12)),
 )
 def test_an_invalid_schema_says_why(text: str, reason: str) -> None:
     with pytest.raises(InvalidSchemaError, match=re.escape(reason)) as raised:
