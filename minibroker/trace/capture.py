@@ -49,7 +49,8 @@ def _read(path: Path, connections: CapturedConnections) -> Iterator[Frames]:
             link = file.datalink()
             ip_start = LINK_LAYERS.get(int(link))
             if ip_start is None:
-                raise CaptureError(f"{path}: packets of link type {link.name} are not read")
+                name = getattr(link, "name", link)  # a number that libpcap does not know has none
+                raise CaptureError(f"{path}: packets of link type {name} are not read")
             tally = connections.tally
             for header, packet in file:
                 tally.packets += 1
@@ -59,7 +60,7 @@ def _read(path: Path, connections: CapturedConnections) -> Iterator[Frames]:
                     yield from connections.add(segment, at_ms)
     except Error as error:
         yield from connections.end(at_ms)
-        raise CaptureError(f"{path}: {error}") from None
+        raise CaptureError(f"{path}: {error.args[-1]}") from None
     yield from connections.end(at_ms)
 
 

@@ -62,6 +62,7 @@ def test_every_form_is_read(tmp_path: Path, data: bytes) -> None:
         (b"not a capture at all", "unknown file format"),
         (b"", "truncated"),
         (pcap(wire().packets, link=127), "link type IEEE802_11_RADIO are not read"),
+        (pcap(wire().packets, link=9_999), "link type 9999 are not read"),
     ],
 )
 def test_other_files_are_refused(tmp_path: Path, data: bytes, message: str) -> None:

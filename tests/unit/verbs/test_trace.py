@@ -137,7 +137,7 @@ def test_the_summary_says_what_could_not_be_read(tmp_path: Path) -> None:
         (("--pcap", CAPTURE, "--html", "/none/b"), 1, "its directory is not there"),
         (("--pcap", CAPTURE, "--html", "/proc"), 1, "/proc cannot be written: Is a directory"),
         (("--pcap", "/none"), 1, "/none is no file"),
-        (("--pcap", __file__), 1, "unknown file format"),
+        (("--pcap", __file__), 1, "test_trace.py: unknown file format\n"),
         (("--dialogue", __file__), 1, "line 1: no JSON"),
     ],
 )
