@@ -107,6 +107,12 @@ def rewrite(api_key: int, answer: Message, own_address: Callable[[Address], Addr
     return is_changed
 
 
+def rewrite_all(api_key: int, answer: Message, address: Address) -> None:
+    """Write one address over those of all brokers in an answer: one broker stands for all."""
+    if api_key in ADDRESSES:
+        rewrite(api_key, answer, lambda _: address)
+
+
 def hide_hint(tail: bytearray) -> bool:
     """Hide the address in the tagged field at the end of an answer; return whether there was one.
 

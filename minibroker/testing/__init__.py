@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from minibroker.testing.cluster import Cluster
     from minibroker.testing.fixture_brokers import kafka_fixture
     from minibroker.testing.proxy import Proxy
+    from minibroker.testing.recorded_broker import RecordedBroker
 
 __all__ = [
     "Allow",
@@ -33,6 +34,7 @@ __all__ = [
     "Fault",
     "GroupMember",
     "Proxy",
+    "RecordedBroker",
     "SeenRequest",
     "TopicRecord",
     "kafka_fixture",
@@ -46,6 +48,7 @@ _MODULES = {
     "Fault": "minibroker.rig.faults",
     "GroupMember": "minibroker.rig.group_views",
     "Proxy": "minibroker.testing.proxy",
+    "RecordedBroker": "minibroker.testing.recorded_broker",
     "SeenRequest": "minibroker.rig.request_log",
     "TopicRecord": "minibroker.rig.topic_records",
     "kafka_fixture": "minibroker.testing.fixture_brokers",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 from minibroker.broker.event_loop import new_loop, on_signals
 from minibroker.cli.errors import EXIT_OK, CommandError
 from minibroker.clock import SystemClock
-from minibroker.proxy.addresses import has_addresses, rewrite
+from minibroker.proxy.addresses import rewrite_all
 from minibroker.trace.batches import count_of
 from minibroker.trace.script import Script
 from minibroker.trace.scripted_broker import ScriptedBroker
@@ -17,7 +17,6 @@ from minibroker.trace.scripted_broker import ScriptedBroker
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from minibroker.kafka.protocol.message import Message
     from minibroker.trace.exchange import Exchange
 
     Address = tuple[str, int]
@@ -51,19 +50,13 @@ def serve(
         errors.flush()
 
     broker = ScriptedBroker(
-        script, readdress, SystemClock().now_ms, on_exchange=show_now, on_refused=refuse
+        script, rewrite_all, SystemClock().now_ms, on_exchange=show_now, on_refused=refuse
     )
     with asyncio.Runner(loop_factory=lambda: new_loop("auto")) as runner:
         runner.run(_serve(broker, address, out))
     answered, refused = count_of(broker.answered, "request"), broker.refused
     errors.write(f"minibroker trace: {answered} answered, {refused} not recorded\n")
     return EXIT_OK
-
-
-def readdress(api_key: int, answer: Message, address: Address) -> None:
-    """Write one address over those of all brokers in an answer."""
-    if has_addresses(api_key, 32_767):
-        rewrite(api_key, answer, lambda _: address)
 
 
 async def _serve(broker: ScriptedBroker, address: Address, out: TextIO) -> None:

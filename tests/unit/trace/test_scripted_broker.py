@@ -27,10 +27,10 @@ from minibroker.kafka.protocol.messages.sasl_handshake import (
     SaslHandshakeResponse,
 )
 from minibroker.kafka.protocol.primitives import Reader
+from minibroker.proxy.addresses import rewrite_all
 from minibroker.trace.decode import TOKEN
 from minibroker.trace.script import Script
 from minibroker.trace.scripted_broker import FRAME_BYTES_MAX, ScriptedBroker
-from minibroker.verbs.trace_serving import readdress
 from tests.support.trace_frames import EXCHANGE, request_frame
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Stage:
         self.refusals: list[str] = []
         self.broker = ScriptedBroker(
             self.script,
-            readdress,
+            rewrite_all,
             SystemClock().now_ms,
             on_exchange=self.seen.append,
             on_refused=self.refusals.append,
