@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from minibroker.rig.faults import Fault
     from minibroker.rig.group_views import GroupMember
     from minibroker.rig.request_log import SeenRequest
+    from minibroker.rig.snapshot import Snapshot
     from minibroker.rig.topic_records import TopicRecord
     from minibroker.testing.acls import Allow, Deny
     from minibroker.testing.broker import Broker
@@ -36,6 +37,7 @@ __all__ = [
     "Proxy",
     "RecordedBroker",
     "SeenRequest",
+    "Snapshot",
     "TopicRecord",
     "kafka_fixture",
 ]
@@ -50,6 +52,7 @@ _MODULES = {
     "Proxy": "minibroker.testing.proxy",
     "RecordedBroker": "minibroker.testing.recorded_broker",
     "SeenRequest": "minibroker.rig.request_log",
+    "Snapshot": "minibroker.rig.snapshot",
     "TopicRecord": "minibroker.rig.topic_records",
     "kafka_fixture": "minibroker.testing.fixture_brokers",
 }
