@@ -16,8 +16,8 @@ done
 "$python" -m pip install --quiet --no-cache-dir --disable-pip-version-check \
   --root-user-action=ignore --no-index --find-links "$wheels" --no-compile --target "$lib" \
   "minibroker[$extras]"
-# What nobody runs: scripts of packages, C sources, type stubs, tests.
-rm -rf "$lib/bin"
+# What nobody runs: scripts of packages, C sources, type stubs, tests; of gRPC only protoc is called.
+rm -rf "$lib/bin" "$lib/grpc" "$lib/setuptools" "$lib/_distutils_hack" "$lib/distutils-precedence.pth"
 find "$lib" -type f \( -name '*.pyx' -o -name '*.pxd' -o -name '*.pyi' -o -name '*.c' -o -name '*.h' \) -delete
 find "$lib" -depth -type d \( -name tests -o -name include \) -exec rm -rf {} +
 # Symbols are half of what extensions weigh.
