@@ -45,7 +45,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from struct import Struct
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from minibroker.broker.storage import names
 from minibroker.broker.storage.batch_walks import walk_headers
@@ -61,6 +61,8 @@ TAIL_ENTRIES: Final = 512
 end.
 """
 _BLOCK_ENTRIES: Final = 512
+"""Entries that a search reads at once."""
+Unpack = Callable[[bytes | bytearray, int], tuple[Any, ...]]
 
 
 class IndexFile:
@@ -182,34 +184,43 @@ class IndexFile:
 
         `key` and `key_at` pick another ascending field of the entry than the first. Raises OSError.
         """
-        unpack = (key or self.KEY).unpack_from
+        return self._find(target, (key or self.KEY).unpack_from, key_at)[0]
+
+    def _find(
+        self, target: int, unpack: Unpack, key_at: int = 0, guess: int | None = None
+    ) -> tuple[int, bytes | bytearray, int]:
+        """Do `find_floor`. Return the entries that were read, too, and the index of their first.
+
+        `guess`: an index near to the entry, most often; None: the middle.
+        """
         size = self.ENTRY_BYTES
         low, high = 0, self.entry_count  # the answer + 1 is in low … high
-        if self._tail and unpack(self._tail, key_at)[0] <= target:
-            low = self._tail_first
-        elif self._tail:
-            high = self._tail_first
-        while high - low > _BLOCK_ENTRIES and low < self._tail_first:
-            middle = (low + high) // 2
-            if unpack(self.entry_bytes(middle), key_at)[0] <= target:
-                low = middle + 1
-            else:
-                high = middle
-        if low == high:
-            return low - 1
-        if low >= self._tail_first:
-            block: bytes | bytearray = self._tail
-            first = self._tail_first
+        block: bytes | bytearray = self._tail
+        first = self._tail_first
+        if block and unpack(block, key_at)[0] <= target:
+            low = first
         else:
-            block = self.entry_bytes(low, high - low)
-            first = low
+            high = first
+        while low < min(high, self._tail_first):
+            middle = (low + high) // 2 if guess is None else guess
+            first = max(low, min(middle - _BLOCK_ENTRIES // 2, high - _BLOCK_ENTRIES))
+            end = min(high, first + _BLOCK_ENTRIES)
+            block = self.entry_bytes(first, end - first)
+            if unpack(block, key_at)[0] > target:
+                high = first
+            elif unpack(block, (end - 1 - first) * size + key_at)[0] <= target:
+                low = end
+            else:
+                low, high = first + 1, end - 1
+                break
+            guess = None
         while low < high:
             middle = (low + high) // 2
             if unpack(block, (middle - first) * size + key_at)[0] <= target:
                 low = middle + 1
             else:
                 high = middle
-        return low - 1
+        return low - 1, block, first
 
     def cut(self, entry_count: int) -> None:
         """Keep the first `entry_count` entries, in memory and in the file. Raises OSError."""
@@ -259,8 +270,14 @@ class OffsetIndex(IndexFile):
 
     def lookup(self, offset: int) -> tuple[int, int]:
         """Return (offset, position) of the greatest entry ≤ `offset`; (base offset, 0) if none."""
-        index = self.find_floor(offset - self.base_offset)
-        return self.entry(index) if index >= 0 else (self.base_offset, 0)
+        relative = offset - self.base_offset
+        self.read_last_key()
+        guess = self.entry_count * relative // max(self._last_key or 0, 1)
+        index, block, first = self._find(relative, self.KEY.unpack_from, guess=guess)
+        if index < first:  # the last one of the block before
+            return self.entry(index) if index >= 0 else (self.base_offset, 0)
+        relative, position = _OFFSET_ENTRY.unpack_from(block, (index - first) * self.ENTRY_BYTES)
+        return self.base_offset + relative, position
 
     def lookup_above(self, position: int) -> int | None:
         """Return the offset of the first entry whose position is ≥ `position`, None where there is

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+from bisect import bisect_right
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 
 
 MANY = 3 * TAIL_ENTRIES + 7
-"""Enough that the search needs memory, a block of the file, and reads of single entries."""
+"""Enough that the search needs memory and several blocks of the file."""
 
 
 def offset_index(tmp_path: Path, base: int = 0) -> OffsetIndex:
@@ -64,6 +66,50 @@ def test_floors_are_the_same_wherever_the_entries_are(tmp_path: Path, written: s
         assert index.lookup_above(target * 10) == (
             max(-(-target // 10), 1) * 10 if target <= MANY * 10 else None
         )
+
+
+@pytest.mark.parametrize("is_reopened", [False, True])
+def test_floors_do_not_depend_on_how_evenly_the_offsets_grow(
+    tmp_path: Path, is_reopened: bool
+) -> None:
+    steps = [1] * 2000 + [50_000] * 1500 + [3] * 3000 + [1_000_000] * 2 + [7] * 700
+    keys = list(accumulate(steps))
+    index = offset_index(tmp_path)
+    for number, key in enumerate(keys, 1):
+        index.append(key, number * 10)
+    index.write()
+    if is_reopened:
+        index = offset_index(tmp_path)
+    for key in (0, *keys[::37], keys[-1]):
+        for target in (key - 1, key, key + 1):
+            floor = bisect_right(keys, target)
+            expected = (keys[floor - 1], floor * 10) if floor else (0, 0)
+            assert index.lookup(target) == expected
+            assert index.find_floor(target) == floor - 1
+
+
+def test_a_lookup_reads_one_block_where_the_offsets_grow_evenly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = offset_index(tmp_path)
+    for number in range(1, 100_000):
+        index.append(number * 10, number * 100)
+    index.write()
+    index = offset_index(tmp_path)
+    index.read_last_key()
+    sizes: list[int] = []
+    pread = Disk.pread
+
+    def note_size(disk: Disk, path: str, size: int, position: int) -> bytes | bytearray:
+        sizes.append(size)
+        return pread(disk, path, size, position)
+
+    monkeypatch.setattr(Disk, "pread", note_size)
+    for target in range(5, 1_000_000, 7777):
+        assert index.lookup(target) == (target // 10 * 10, target // 10 * 100)
+        assert len(sizes) <= 1
+        assert sum(sizes) <= 4096
+        sizes.clear()
 
 
 def test_entries_are_written_once_and_in_order(tmp_path: Path) -> None:
@@ -109,7 +155,7 @@ def test_a_preallocated_index_of_a_killed_kafka_is_found_out(tmp_path: Path) -> 
         time_index(tmp_path, 203000).check()
 
 
-"""Enough that the search needs memory, a block of the file, and reads of single entries."""
+"""Enough that the search needs memory and several blocks of the file."""
 
 
 def test_the_read_at_203500_starts_at_position_8738(tmp_path: Path) -> None:
@@ -149,7 +195,7 @@ def test_an_offset_index_that_cannot_be_right_is_corrupt(tmp_path: Path, content
         offset_index(tmp_path).check(1000)
 
 
-"""Enough that the search needs memory, a block of the file, and reads of single entries."""
+"""Enough that the search needs memory and several blocks of the file."""
 
 
 def test_a_time_lookup_gives_the_greatest_entry_not_above_the_target(tmp_path: Path) -> None:
