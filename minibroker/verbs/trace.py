@@ -184,32 +184,20 @@ def run(plan: TracePlan, out: TextIO, errors: TextIO) -> int:
     if plan.serve is not None:
         from minibroker.verbs.trace_serving import serve  # noqa: PLC0415  for --serve only
 
-        return serve(_chosen(plan, errors), plan.serve, _writer(plan, out), out, errors)
-    write = _writer(plan, out)
+        return serve(
+            _chosen(plan, errors), plan.serve, _writer(plan, out, is_live=True), out, errors
+        )
+    write = _writer(plan, out, is_live=plan.pcap == STDIN)
     for exchange in _chosen(plan, errors):
         write(exchange)
     return EXIT_OK
 
 
-def _writer(plan: TracePlan, out: TextIO) -> Callable[[Exchange], None]:
+def _writer(plan: TracePlan, out: TextIO, *, is_live: bool) -> Callable[[Exchange], None]:
     """Return the function that writes an exchange in the layout of the plan."""
-    from minibroker.trace.full_text import full_lines  # noqa: PLC0415  not for help
-    from minibroker.trace.json_lines import to_json  # noqa: PLC0415
-    from minibroker.trace.line import to_line  # noqa: PLC0415
+    from minibroker.trace.layouts import writer_to  # noqa: PLC0415  not for help
 
-    is_live = plan.pcap == STDIN
-
-    def write(exchange: Exchange) -> None:
-        if plan.is_json:
-            out.write(to_json(exchange) + "\n")
-        elif plan.is_full:
-            out.writelines(f"{line}\n" for line in full_lines(exchange))
-        else:
-            out.write(to_line(exchange) + "\n")
-        if is_live:
-            out.flush()
-
-    return write
+    return writer_to(out, is_full=plan.is_full, is_json=plan.is_json, is_live=is_live)
 
 
 def _write_page(plan: TracePlan, target: str, errors: TextIO) -> None:

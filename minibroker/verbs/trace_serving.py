@@ -41,16 +41,12 @@ def serve(
     if not count:
         raise CommandError("the recording has no request, so there is nothing to serve")
 
-    def show_now(exchange: Exchange) -> None:
-        show(exchange)
-        out.flush()
-
     def refuse(sentence: str) -> None:
         errors.write(f"minibroker trace: {sentence}\n")
         errors.flush()
 
     broker = ScriptedBroker(
-        script, rewrite_all, SystemClock().now_ms, on_exchange=show_now, on_refused=refuse
+        script, rewrite_all, SystemClock().now_ms, on_exchange=show, on_refused=refuse
     )
     with asyncio.Runner(loop_factory=lambda: new_loop("auto")) as runner:
         runner.run(_serve(broker, address, out))

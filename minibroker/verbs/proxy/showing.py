@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from minibroker.cli.errors import CommandError
-from minibroker.trace.full_text import full_lines
-from minibroker.trace.json_lines import to_json
-from minibroker.trace.line import to_line
+from minibroker.trace.layouts import writer_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +26,7 @@ def show_all(options: ShownOptions, proxy: KafkaProxy, out: TextIO, files: ExitS
     """
     shows: list[Show] = []
     if options.trace or options.is_full or options.is_json:
-        shows.append(_printer(options, out))
+        shows.append(writer_to(out, is_full=options.is_full, is_json=options.is_json, is_live=True))
     if options.record is not None:
         shows.append(_recorder(options.record, files))
     if options.html is not None:
@@ -43,21 +41,6 @@ def show_all(options: ShownOptions, proxy: KafkaProxy, out: TextIO, files: ExitS
                 write(exchange)
 
     proxy.watch(show)
-
-
-def _printer(options: ShownOptions, out: TextIO) -> Show:
-    """Return a function that writes an exchange as a line, in full or as JSON."""
-
-    def write(exchange: Exchange) -> None:
-        if options.is_json:
-            out.write(to_json(exchange) + "\n")
-        elif options.is_full:
-            out.writelines(f"{line}\n" for line in full_lines(exchange))
-        else:
-            out.write(to_line(exchange) + "\n")
-        out.flush()
-
-    return write
 
 
 def _page(path: str, proxy: KafkaProxy, files: ExitStack) -> Show:
@@ -90,9 +73,4 @@ def _recorder(path: str, files: ExitStack) -> Show:
     except OSError as error:
         raise CommandError(f"--record {path}: {error.strerror or error}") from None
     files.callback(file.close)
-
-    def write(exchange: Exchange) -> None:
-        file.write(to_json(exchange) + "\n")
-        file.flush()
-
-    return write
+    return writer_to(file, is_full=False, is_json=True, is_live=True)
