@@ -103,7 +103,8 @@ class FailureReports:
             report.sections.append((_SECTION, f"{path} cannot be written: {error.strerror}"))
             return
         report.sections.append((_SECTION, str(path)))
-        item.user_properties.append((PROPERTY, str(path)))
+        place = os.path.relpath(path, self._config.invocation_params.dir).replace(os.sep, "/")
+        item.user_properties.append((PROPERTY, place))
         if self._config.pluginmanager.has_plugin("html"):
             _link(report, path, self._config)
 

@@ -135,6 +135,7 @@ def test_each_test_that_fails_leaves_a_page_and_others_leave_none(
         "test_orders",
         "test_other[2]",
     }
+    assert all(str(path).startswith("out/test_") for path in properties.values())
     assert all((pytester.path / str(path)).exists() for path in properties.values())
     html = unescape((pytester.path / "html" / "index.html").read_text())
     files = {f"../out/{path.name}" for path in pytester.path.glob("out/*.html")}
