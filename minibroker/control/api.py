@@ -71,6 +71,7 @@ OPERATIONS: Final = page.with_overview(
         *connections.OPERATIONS,
         *requests.OPERATIONS,
         *faults.OPERATIONS,
+        *faults.OF_BROKERS,
         *clock.OPERATIONS,
         *quotas.OPERATIONS,
         *cluster.OPERATIONS,

@@ -39,14 +39,6 @@ class Nothing(QueryShape):
     """No field."""
 
 
-class TargetQuery(QueryShape):
-    """A choice of a broker of this process."""
-
-    broker_id: (
-        Annotated[Count, Meta(description="Missing: the one that serves this API.")] | None
-    ) = None
-
-
 class Error(AnswerShape):
     """The answer of each 4xx and 5xx."""
 
@@ -374,18 +366,6 @@ class LeaderChoice(QueryShape):
 class ChoiceQuery(QueryShape):
     """A choice of records, and of the form in which they are shown."""
 
-    format: Annotated[
-        Literal["text", "json", "base64", "registry"],
-        Meta(
-            description="How a value is shown. text: in `value`. json: decoded, in `value`. base64:"
-            " in `value_base64`; so are, with text and json, bytes that are neither. registry: as"
-            " json, and values of Confluent's serializers by their schemas (Avro, JSON Schema)."
-        ),
-    ] = "text"
-    isolation: Annotated[
-        Literal["read_committed", "read_uncommitted"],
-        Meta(description="Whether records of open and aborted transactions are left out."),
-    ] = "read_committed"
     key: Annotated[str, Meta(description="Only records with exactly this key.")] | None = None
     key_base64: Annotated[str, Meta(description="The same, for any bytes.")] | None = None
     value_bytes_max: (
@@ -405,6 +385,18 @@ class ChoiceQuery(QueryShape):
 class RecordsQuery(ChoiceQuery):
     """A choice of records: from a place on, at most so many."""
 
+    format: Annotated[
+        Literal["text", "json", "base64", "registry"],
+        Meta(
+            description="How a value is shown. text: in `value`. json: decoded, in `value`. base64:"
+            " in `value_base64`; so are, with text and json, bytes that are neither. registry: as"
+            " json, and values of Confluent's serializers by their schemas (Avro, JSON Schema)."
+        ),
+    ] = "text"
+    isolation: Annotated[
+        Literal["read_committed", "read_uncommitted"],
+        Meta(description="Whether records of open and aborted transactions are left out."),
+    ] = "read_committed"
     partition: Annotated[Count, Meta(description="Missing: all of them, in order.")] | None = None
     offset: (
         Annotated[
@@ -491,8 +483,25 @@ class RecordsView(AnswerShape):
 
 
 class TailQuery(ChoiceQuery, kw_only=True):
-    """A choice of the records that come from now on."""
+    """A choice of the records that come from now on.
 
+    Its texts have patterns in place of choices: generators of clients name a choice only once.
+    """
+
+    format: Annotated[
+        str,
+        Meta(
+            pattern="^(text|json|base64|registry)$",
+            description="As of `/topics/{topic}/records`.",
+        ),
+    ] = "text"
+    isolation: Annotated[
+        str,
+        Meta(
+            pattern="^(read_committed|read_uncommitted)$",
+            description="As of `/topics/{topic}/records`.",
+        ),
+    ] = "read_committed"
     topic: str
     partition: Annotated[Count, Meta(description="Missing: all of them.")] | None = None
     tail: Annotated[

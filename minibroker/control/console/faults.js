@@ -104,8 +104,8 @@ function addition(page, fields, look) {
       if (applied) body.applied = applied === "true";
       const { api, ...rest } = body;
       const words = [...(api ? [python(api)] : []), ...(Object.keys(rest).length ? [keywords(rest)] : [])].join(", ");
-      const query = on !== undefined && Number(on) !== server.broker ? { broker_id: on } : undefined;
-      return { method: "POST", path: "/faults", query, body, test: `kafka.faults.add(${words})` };
+      const isOther = on !== undefined && Number(on) !== server.broker;
+      return { method: "POST", path: isOther ? path`/brokers/${on}/faults` : "/faults", body, test: `kafka.faults.add(${words})` };
     },
     done: async (fault) => {
       notice(`Fault ${fault.id} is in force.`);

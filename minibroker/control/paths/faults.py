@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from minibroker.control import shapes
 from minibroker.control.bodies import answer
+from minibroker.control.messages import HttpError
 from minibroker.control.operations import NOT_RUNNING, ControlOperation, list_of
 
 if TYPE_CHECKING:
@@ -34,9 +35,19 @@ async def list_faults(scope: FaultScope, _: ControlCall) -> Response:
 
 async def add_fault(scope: FaultScope, call: ControlCall) -> Response:
     """Add a fault."""
-    query: shapes.TargetQuery = call.query
+    return await _add(scope, call, scope.find(None))
+
+
+async def add_fault_to(scope: FaultScope, call: ControlCall) -> Response:
+    """Add a fault to another broker."""
+    if not (call.part.isdecimal() and len(call.part) < 11):
+        raise HttpError(HTTPStatus.NOT_FOUND, f"there is no broker {call.part:.100}")
+    return await _add(scope, call, scope.find(int(call.part)))
+
+
+async def _add(scope: FaultScope, call: ControlCall, target: FaultTarget) -> Response:
     scope.check_running()
-    number, view = await scope.faults.add(call.body, scope.find(query.broker_id))
+    number, view = await scope.faults.add(call.body, target)
     response = answer(view, HTTPStatus.CREATED)
     return response._replace(headers=(("Location", f"/faults/{number}"),))
 
@@ -78,10 +89,9 @@ OPERATIONS: Final = (
         "Add a fault",
         add_fault,
         shapes.FaultView,
-        query=shapes.TargetQuery,
         body=shapes.FaultRule,
         status=HTTPStatus.CREATED,
-        failures=(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, *NOT_RUNNING),
+        failures=(HTTPStatus.CONFLICT, *NOT_RUNNING),
     ),
     ControlOperation(
         "clear_faults",
@@ -118,3 +128,17 @@ OPERATIONS: Final = (
         failures=(HTTPStatus.NOT_FOUND,),
     ),
 )
+OF_BROKERS: Final = (
+    ControlOperation(
+        "add_fault_to",
+        "POST",
+        "/brokers/{id}/faults",
+        "Add a fault to a broker of this process",
+        add_fault_to,
+        shapes.FaultView,
+        body=shapes.FaultRule,
+        status=HTTPStatus.CREATED,
+        failures=(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, *NOT_RUNNING),
+    ),
+)
+"""Operations of a cluster, which a proxy has not."""

@@ -23,7 +23,7 @@ from minibroker.control.server import HttpServer
 from minibroker.control.shapes import Advance, FaultRule, RequestsQuery
 from minibroker.rig.faults import BROKER_FAULTS, LOGIN_FAULTS
 from minibroker.testing import Cluster, Fault
-from tests.unit.control.conftest import Control, serve
+from tests.unit.control.conftest import Control, serve, serve_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -407,3 +407,14 @@ def test_the_last_requests_oldest_first(kafka_broker: Broker) -> None:
         )
         == []
     )
+
+
+def test_a_fault_is_added_to_another_broker_of_the_process() -> None:
+    with Cluster(2) as cluster, serve_of(cluster, 0) as control:
+        status, fault = control.ask("POST", "/brokers/1/faults", {"api": "Fetch", "delay_ms": 1})
+        assert (status, fault["broker_id"]) == (201, 1)
+        assert [len(cluster.node(number).faults) for number in range(2)] == [0, 1]
+        assert control.ask("DELETE", f"/faults/{fault['id']}")[0] == 200
+        assert len(cluster.node(1).faults) == 0
+        for broker in ("2", "x", "9" * 400):
+            assert control.ask("POST", f"/brokers/{broker}/faults", {"delay_ms": 1})[0] == 404
