@@ -136,7 +136,7 @@ outgrow: $(VENV)/.test java ## Kafka 3.9, 4.0 and 4.4 with KRaft take over and g
 
 secure-move: $(VENV)/.test java ## three minibrokers become secure under load; secured clusters of both kinds of brokers, 10 minutes
 	MINIBROKER_SECURE_MOVE=1 $(BIN)/python -m pytest tests/compat_cluster/test_secure_move.py \
-	  tests/compat_cluster/test_secured_mixed.py $(ARGS)
+	  tests/compat_cluster/test_secured_mixed.py tests/compat_cluster/test_secured_proxy.py $(ARGS)
 
 # The sources of clients with their own suites; they need git, npm and Go, and the network.
 KAFKAJS_REPOSITORY ?= https://github.com/tulios/kafkajs

@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shutil
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -17,9 +19,13 @@ import pytest
 
 from minibroker.testing import Proxy
 from tests.support.made import BUILD, required
+from tests.support.peers import KafkaPeer
 
 if TYPE_CHECKING:
-    from tests.support.peers import KafkaPeer
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+
+    from tests.support.peers import ZooKeeper
 
 SUITE: Final = BUILD / "suites" / "aiokafka"
 CONFTEST: Final = Path(__file__).parent / "aiokafka_conftest.py"
@@ -29,7 +35,7 @@ MODULES: Final = (
 )
 LEFT_OUT: Final = "not ssl"
 """Their certificates are those of the container."""
-VERSIONS: Final = {"kafka_39": "3.9.0", "kafka_44": "4.0.0"}
+VERSIONS: Final = {"3.9.1": "3.9.0", "4.4.0": "4.0.0"}
 """Release → the one that the suite is told."""
 RESULT: Final = re.compile(r"^(PASSED|FAILED|ERROR|SKIPPED) (tests/\S+::\S+)", re.MULTILINE)
 
@@ -53,16 +59,42 @@ def results(directory: Path, address: str, version: str) -> dict[str, str]:
     return outcomes
 
 
+@pytest.fixture
+def kafkas(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> Callable[[str], AbstractContextManager[KafkaPeer]]:
+    """Return a function that runs a new Kafka: some tests want topics that are not there yet."""
+    numbers = itertools.count()
+
+    @contextmanager
+    def run(release: str) -> Iterator[KafkaPeer]:
+        number = next(numbers)
+        chroot = f"{zookeeper.connect}/aiokafka-{number}" if release.startswith("3") else None
+        peer = KafkaPeer(
+            release,
+            tmp_path / f"kafka-{number}",
+            zookeeper=chroot,
+            settings={"num.partitions": "2"},
+        )
+        peer.start()
+        try:
+            yield peer
+        finally:
+            peer.kill()
+
+    return run
+
+
 @pytest.mark.parametrize("release", VERSIONS)
 def test_the_suite_gives_the_same_result_through_the_proxy(
-    request: pytest.FixtureRequest, release: str, tmp_path: Path
+    kafkas: Callable[[str], AbstractContextManager[KafkaPeer]], release: str, tmp_path: Path
 ) -> None:
     required(SUITE / ".done")
     shutil.copytree(SUITE / "tests", tmp_path / "tests")
     shutil.copy(CONFTEST, tmp_path / "tests" / "conftest.py")
-    kafka: KafkaPeer = request.getfixturevalue(release)
-    directly = results(tmp_path, kafka.address, VERSIONS[release])
-    with Proxy(kafka.address) as proxy:
+    with kafkas(release) as kafka:
+        directly = results(tmp_path, kafka.address, VERSIONS[release])
+    with kafkas(release) as kafka, Proxy(kafka.address) as proxy:
         through = results(tmp_path, proxy.bootstrap, VERSIONS[release])
         assert proxy.requests
         assert proxy.events == []

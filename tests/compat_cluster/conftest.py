@@ -14,4 +14,6 @@ IS_SECURED = os.environ.get("MINIBROKER_SECURE_MOVE") == "1"
 
 collect_ignore = [] if IS_COMPARED else ["test_mixed.py"]
 collect_ignore += [] if IS_MOVED else ["test_move.py", "test_older_protocols.py"]
-collect_ignore += [] if IS_SECURED else ["test_secure_move.py", "test_secured_mixed.py"]
+collect_ignore += (
+    [] if IS_SECURED else ["test_secure_move.py", "test_secured_mixed.py", "test_secured_proxy.py"]
+)

@@ -1,0 +1,155 @@
+"""A conversation without sockets: order, large answers, holds, and addresses at their end."""
+
+from __future__ import annotations
+
+from struct import pack
+from typing import Any
+
+import pytest
+
+from minibroker.kafka.protocol.api_keys import API_VERSIONS, FETCH, METADATA
+from minibroker.kafka.protocol.header import response_header
+from minibroker.kafka.protocol.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+)
+from minibroker.kafka.protocol.messages.fetch import (
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    NodeEndpoint,
+    PartitionData,
+)
+from minibroker.kafka.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from minibroker.kafka.protocol.messages.list_offsets import ListOffsetsRequest
+from minibroker.kafka.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from minibroker.kafka.protocol.primitives import Reader, Writer
+from minibroker.proxy.limits import HINTED_BYTES_MAX, LOOKED_AT_BYTES_MAX
+from minibroker.rig.faults import Fault
+from tests.support.dialogues import answer_of, request_bytes
+from tests.support.proxy_wire import OWN, Conversation, framed
+
+BEAT = HeartbeatRequest(group_id="g", member_id="m")
+
+
+def answer_frame(response: Any, key: int, version: int, number: int) -> bytes:
+    """Return an answer of Kafka's."""
+    writer = Writer()
+    writer.append(response_header(key, version, number))
+    response.write(writer, version)
+    return framed(writer.to_bytes())
+
+
+def beat(number: int) -> bytes:
+    """Return the answer to a heartbeat."""
+    return answer_frame(HeartbeatResponse(), HeartbeatRequest.API_KEY, 3, number)
+
+
+def fetched(version: int, size: int, port: int) -> bytes:
+    """Return an answer of Fetch with so many bytes of records, and the address of a leader."""
+    part = PartitionData(partition_index=0, error_code=6, high_watermark=1, records=bytes(size))
+    response = FetchResponse(
+        responses=[FetchableTopicResponse(topic_id=b"t" * 16, partitions=[part])],
+        node_endpoints=[NodeEndpoint(node_id=1, host="kafka-2.example", port=port)],
+    )
+    return answer_frame(response, FETCH, version, 1)
+
+
+@pytest.mark.parametrize("port", [9092, 9216])
+def test_a_leader_in_an_answer_is_reached_through_the_proxy(port: int) -> None:
+    conversation = Conversation()
+    request = FetchRequest()
+    conversation.client_sends(framed(request_bytes(request, 16, 1)))
+    conversation.kafka_sends(fetched(16, 100, port))
+    answer = answer_of(request, 16, bytes(conversation.answered[4:]))
+    assert [(node.host, node.port) for node in answer.node_endpoints] == [OWN]
+
+
+def test_a_leader_in_a_large_answer_is_hidden_as_it_passes() -> None:
+    conversation = Conversation()
+    request = FetchRequest()
+    conversation.client_sends(framed(request_bytes(request, 16, 1)))
+    data = fetched(16, HINTED_BYTES_MAX + 1, 9092)
+    most = 0
+    for at in range(0, len(data), 1 << 20):
+        piece = data[at : at + (1 << 20)]
+        conversation.kafka_sends(piece)
+        most = max(most, at + len(piece) - len(conversation.answered))
+    assert most < 1 << 17
+    assert len(conversation.answered) == len(data)
+    answer = FetchResponse.read(Reader(memoryview(conversation.answered), 9), 16)
+    assert answer.node_endpoints == []
+    assert len(answer.responses[0].partitions[0].records or b"") == HINTED_BYTES_MAX + 1
+
+
+def test_an_answer_larger_than_any_that_is_looked_at_passes() -> None:
+    conversation = Conversation()
+    conversation.client_sends(framed(request_bytes(MetadataRequest(), 9, 1)))
+    conversation.kafka_sends(pack(">ii", LOOKED_AT_BYTES_MAX + 1, 1) + b"x" * 100)
+    assert len(conversation.answered) == 108
+    assert conversation.answers.cutter.rest_bytes == 0
+
+
+def test_an_own_answer_waits_for_a_long_one_that_passes() -> None:
+    conversation = Conversation()
+    conversation.desk.faults.add(Fault("ListOffsets", error="NOT_COORDINATOR"))
+    conversation.client_sends(framed(request_bytes(FetchRequest(), 11, 1)))
+    conversation.kafka_sends(pack(">ii", 1000, 1) + b"x" * 500)
+    conversation.client_sends(framed(request_bytes(ListOffsetsRequest(), 1, 2)))
+    assert len(conversation.answered) == 508
+    conversation.kafka_sends(b"x" * 496)
+    assert conversation.answered[1004:1012] == pack(">ii", 8, 2)
+
+
+def test_requests_without_an_answer_are_passed_over() -> None:
+    """A broker that does not answer one goes on with the next: the ids say which it is."""
+    conversation = Conversation()
+    for number in (1, 2, 3):
+        conversation.client_sends(framed(request_bytes(BEAT, 3, number)))
+    conversation.kafka_sends(beat(3))
+    assert conversation.answered == beat(3)
+    assert not conversation.answers.queue
+
+
+def test_api_versions_offers_no_version_whose_addresses_cannot_be_rewritten() -> None:
+    conversation = Conversation()
+    request = ApiVersionsRequest(client_software_name="c", client_software_version="1")
+    conversation.client_sends(framed(request_bytes(request, 3, 1)))
+    newest = {METADATA: 99, API_VERSIONS: 99}
+    response = ApiVersionsResponse(
+        api_keys=[
+            ApiVersion(api_key=key, min_version=0, max_version=version)
+            for key, version in newest.items()
+        ]
+    )
+    conversation.kafka_sends(answer_frame(response, API_VERSIONS, 3, 1))
+    answer = answer_of(request, 3, bytes(conversation.answered[4:]))
+    offered = {key.api_key: key.max_version for key in answer.api_keys}
+    assert offered == {METADATA: MetadataResponse.VERSIONS[1], API_VERSIONS: 99}
+
+
+def test_a_delayed_request_and_those_behind_it_wait() -> None:
+    conversation = Conversation()
+    conversation.desk.faults.add(Fault("Heartbeat", delay_ms=250, times=1))
+    for number in (1, 2):
+        conversation.client_sends(framed(request_bytes(BEAT, 3, number)))
+    assert not conversation.received
+    assert not conversation.is_client_read
+    assert [later.delay_s for later in conversation.later_calls] == [0.25]
+    conversation.run_due()
+    assert conversation.received == framed(request_bytes(BEAT, 3, 1)) + framed(
+        request_bytes(BEAT, 3, 2)
+    )
+    assert conversation.is_client_read
+
+
+def test_a_closed_connection_is_forgotten_by_its_rule() -> None:
+    conversation = Conversation()
+    fault = Fault("Heartbeat", hold=True)
+    conversation.desk.faults.add(fault)
+    conversation.client_sends(framed(request_bytes(BEAT, 3, 1)))
+    conversation.requests.close()
+    conversation.answers.close()
+    conversation.desk.release(fault)
+    assert not conversation.received
