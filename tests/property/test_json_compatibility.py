@@ -158,7 +158,7 @@ class Maker:
 
 
 @BOTH
-@settings(max_examples=600)
+@settings(max_examples=350)
 @given(seed=SEEDS)
 def test_documents_of_a_compatible_writer_fit_the_reader(draft: str, seed: int) -> None:
     maker = Maker(seed, draft)

@@ -219,6 +219,7 @@ def view(nodes: Iterable[JsonContent], budget: WorkBudget) -> JsonView:
         if not isinstance(node.schema, dict) or id(node.schema) in visited:
             continue
         visited.add(id(node.schema))
+        node = node.of_draft()
         references = [key for key in REFERENCES if isinstance(node.schema.get(key), str)]
         pending.extend(node.target(node.schema[key]) for key in references)
         if references and node.reference_alone:

@@ -59,6 +59,23 @@ _NO_FORMATS: Final = FormatChecker(formats=())
 REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 _REFERENCE_ALONE: Final = {DRAFT4, DRAFT6, DRAFT7}
 """Drafts in which nothing beside a `$ref` counts."""
+_SINCE_6: Final = frozenset({"const", "contains", "propertyNames"})
+_SINCE_7: Final = frozenset({"if", "then", "else"})
+_SINCE_2019: Final = frozenset(
+    {
+        *("dependentRequired", "dependentSchemas", "maxContains", "minContains"),
+        *("unevaluatedItems", "unevaluatedProperties"),
+    }
+)
+_SINCE_2020: Final = frozenset({"prefixItems", "$dynamicRef"})
+_UNKNOWN_KEYWORDS: Final = {
+    DRAFT4: _SINCE_6 | _SINCE_7 | _SINCE_2019 | _SINCE_2020 | {"$recursiveRef"},
+    DRAFT6: _SINCE_7 | _SINCE_2019 | _SINCE_2020 | {"$recursiveRef"},
+    DRAFT7: _SINCE_2019 | _SINCE_2020 | {"$recursiveRef"},
+    DRAFT201909: _SINCE_2020,
+    DRAFT202012: frozenset({"additionalItems", "$recursiveRef"}),
+}
+"""Draft → keywords of other drafts: they mean nothing, and their values can be anything."""
 _NAME_OF_A_GROUP: Final = re.compile(r"\(\?<(?![=!])")
 _UNICODE_CLASS: Final = re.compile(r"\\[pP]\{[^}]*\}|\\u\{[^}]*\}|\\c[A-Za-z]")
 
@@ -84,6 +101,14 @@ class JsonContent:
         if isinstance(schema, dict) and ("$id" in schema or "id" in schema):
             resolver = resolver.in_subresource(self.draft.create_resource(schema))
         return JsonContent(schema, resolver, self.draft)
+
+    def of_draft(self) -> JsonContent:
+        """Return the schema without the keywords of other drafts."""
+        unknown = _UNKNOWN_KEYWORDS[self.draft]
+        if unknown.isdisjoint(self.schema):
+            return self
+        schema = {key: value for key, value in self.schema.items() if key not in unknown}
+        return JsonContent(schema, self.resolver, self.draft)
 
     def target(self, reference: str) -> JsonContent:
         """Return the schema that a reference names. Raises InvalidSchemaError."""
@@ -114,9 +139,12 @@ def parse(text: str, references: Sequence[tuple[str, str]]) -> ParsedSchema:
         ]
     )
     # All identifiers are collected now: a lookup would collect them again, each time.
-    resolver = registry.crawl().resolver(base)
-    content = JsonContent(schema, resolver, _draft(schema))
-    _check_references(content)
+    try:
+        content = JsonContent(schema, registry.crawl().resolver(base), _draft(schema))
+        _check_references(content)
+    except (AttributeError, TypeError):
+        # `referencing` reads a `$schema` inside by its draft, which nothing has judged.
+        raise InvalidSchemaError("a schema inside is none of the draft that it names") from None
     return ParsedSchema(
         schema_type="JSON",
         canonical=json_text.dump(schema),
@@ -131,12 +159,17 @@ def _checked(text: str) -> Any:
     if not isinstance(schema, dict | bool):
         raise InvalidSchemaError("a JSON Schema is an object, true or false")
     _check_values(schema)
+    _check_schema(schema, _draft(schema))
+    return schema
+
+
+def _check_schema(schema: Any, draft: Specification[Any]) -> None:
+    """Check a schema by the metaschema of its draft. Raises InvalidSchemaError."""
     try:
-        _VALIDATORS[_draft(schema)].check_schema(schema, format_checker=_NO_FORMATS)
+        _VALIDATORS[draft].check_schema(schema, format_checker=_NO_FORMATS)
     except SchemaError as error:
         place = "/".join(map(str, error.absolute_path))
         raise InvalidSchemaError(f"at '#/{place}': {error.message:.500}") from None
-    return schema
 
 
 def _draft(schema: Any) -> Specification[Any]:
@@ -189,15 +222,29 @@ def _check_patterns(value: dict[str, Any]) -> None:
 
 
 def _check_references(root: JsonContent) -> None:
-    """Check that each reference has a target. Raises InvalidSchemaError."""
+    """Check that each reference has a target, and that it is a schema. Raises
+    InvalidSchemaError.
+    """
     budget = WorkBudget()
-    pending = [root] if isinstance(root.schema, dict) else []
-    while pending:
+    visited: set[int] = set()
+    targets: list[JsonContent] = []
+    pending = [root]
+    while pending or targets:
+        if not pending:
+            # A target at a place that the draft does not know: nothing has judged it.
+            target = targets.pop()
+            if id(target.schema) in visited:
+                continue
+            _check_schema(target.schema, target.draft)
+            pending.append(target)
         node = pending.pop()
+        visited.add(id(node.schema))
+        if not isinstance(node.schema, dict):
+            continue
         for key in REFERENCES:
             if isinstance(node.schema.get(key), str):
                 budget.step()
-                node.target(node.schema[key])
+                targets.append(node.target(node.schema[key]))
         for part in node.draft.subresources_of(node.schema):
             budget.step()
             if isinstance(part, dict):
