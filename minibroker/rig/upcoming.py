@@ -47,6 +47,7 @@ TEXTS: Final = {
     "groups.coordinator.GroupCoordinator._expire": "offsets of groups that nobody uses expire",
     "cluster.leader_balance.LeaderBalancer._look": "leaders are balanced",
     "replication.isr.IsrKeeper._look": "replicas that lag leave the ISR",
+    "worker.Worker.run_later": "old files of a log are deleted",
     "security.token_store.TokenStore._sweep_due": "expired delegation tokens are deleted",
     "security.sasl.key_set.KeySet._refresh": "keys of an identity provider are read again",
 }

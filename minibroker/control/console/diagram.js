@@ -1,14 +1,17 @@
-// A conversation of a client and a broker as a sequence diagram.
+// A conversation of a client and its brokers as a sequence diagram.
 import { el, svg } from "./dom.js";
-import { clockTime, duration, shortened, visible } from "./values.js";
+import { clockTime, duration, several, shortened, visible } from "./values.js";
 
 const WIDTH = 720;
 const CLIENT_X = 150;
-const BROKER_X = 600;
+const BROKERS_X = [400, 640];
+const ALONE_X = 600;
 const STEP = 44;
 const TOP = 8;
 const HEAD = 26;
 export const EXCHANGES_MAX = 200;
+
+const nameOf = (id) => (typeof id === "number" ? `broker ${id}` : "Kafka");
 
 const label = (x, y, words, kind) => svg("text", { x, y, class: kind }, visible(words));
 
@@ -20,8 +23,15 @@ function arrow(from, to, y, kind) {
   ];
 }
 
-function exchange(row, y, slowMs) {
-  const middle = (CLIENT_X + BROKER_X) / 2;
+// Returns broker id → its place.
+function placesOf(rows) {
+  const ids = [...new Set(rows.map((row) => row.broker_id))].sort();
+  const [first, last] = BROKERS_X;
+  return new Map(ids.map((id, index) => [id, ids.length === 1 ? ALONE_X : first + ((last - first) * index) / (ids.length - 1)]));
+}
+
+function exchange(row, y, brokerX, slowMs) {
+  const middle = (CLIENT_X + brokerX) / 2;
   const isSlow = row.duration_ms > slowMs;
   const kind = row.error ? "wrong" : isSlow ? "slow" : "";
   const name = `${row.api} v${row.version}${row.subject ? ` ${row.subject}` : ""}`;
@@ -31,23 +41,24 @@ function exchange(row, y, slowMs) {
     svg("title", {}, visible(`${name}, ${outcome}`)),
     label(8, y + 4, clockTime(row.at_ms), "axis"),
     label(middle, y - 5, shortened(name, 60), "name"),
-    ...arrow(CLIENT_X, BROKER_X, y, ""),
+    ...arrow(CLIENT_X, brokerX, y, ""),
     label(middle, y + 15, shortened(outcome, 60), `axis middle ${kind}`),
-    ...(row.duration_ms === null ? [] : arrow(BROKER_X, CLIENT_X, y + 20, `answer ${kind}`)));
+    ...(row.duration_ms === null ? [] : arrow(brokerX, CLIENT_X, y + 20, `answer ${kind}`)));
 }
 
 // Returns a figure of these exchanges, oldest first; the newest EXCHANGES_MAX are shown.
-export function diagram(rows, client, broker, slowMs) {
+export function diagram(rows, client, slowMs) {
   const shown = rows.slice(-EXCHANGES_MAX);
   const height = TOP + STEP * shown.length + 16;
+  const places = placesOf(shown);
+  const life = (x) => svg("line", { x1: x, x2: x, y1: 0, y2: height, class: "life" });
   const picture = svg("svg", {
     viewBox: `0 0 ${WIDTH} ${height}`, role: "img",
     "aria-label": `${shown.length} requests of a conversation, as a sequence diagram`,
   },
-  svg("line", { x1: CLIENT_X, x2: CLIENT_X, y1: 0, y2: height, class: "life" }),
-  svg("line", { x1: BROKER_X, x2: BROKER_X, y1: 0, y2: height, class: "life" }),
-  shown.map((row, index) => exchange(row, TOP + 12 + STEP * index, slowMs)));
-  const head = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEAD}`, class: "ends", role: "img", "aria-label": visible(`${client} and ${broker}`) },
-    label(CLIENT_X, 17, shortened(client, 32), "who"), label(BROKER_X, 17, shortened(broker, 24), "who"));
+  life(CLIENT_X), [...places.values()].map(life),
+  shown.map((row, index) => exchange(row, TOP + 12 + STEP * index, places.get(row.broker_id), slowMs)));
+  const head = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEAD}`, class: "ends", role: "img", "aria-label": visible(`${client} and ${several(places.size, "broker")}`) },
+    label(CLIENT_X, 17, shortened(client, 32), "who"), [...places].map(([id, x]) => label(x, 17, nameOf(id), "who")));
   return el("div", { class: "diagram", tabindex: "0", role: "group", "aria-label": "Sequence diagram" }, head, picture);
 }

@@ -7,7 +7,13 @@ const SHOWS = {
   B: bytes, "B/s": (value) => `${bytes(Math.round(value))}/s`, ms: duration, "%": (value) => `${brief(value)} %`,
   "1/s": (value) => `${brief(value)}/s`,
 };
-const title = (name, unit) => `${name.replaceAll("_", " ")}${unit && !(unit in SHOWS) ? `, ${unit}` : ""}`;
+
+// Returns "Produce requests" for produce_requests, "Memory" for memory_bytes: the value has the unit.
+function title(name, unit) {
+  const words = name.replace(/_(ms|bytes)$/, "").replaceAll("_", " ");
+  const whole = words === "cpu" ? "CPU" : words[0].toUpperCase() + words.slice(1);
+  return unit && !(unit in SHOWS) ? `${whole}, ${unit}` : whole;
+}
 
 export async function metrics(page) {
   const search = text("search", { type: "search", placeholder: "Part of a name", "aria-label": "Search metrics" });

@@ -35,7 +35,7 @@ export async function requests(page) {
     const old = picture.firstElementChild;
     const isAtEnd = !old || old.scrollTop + old.clientHeight >= old.scrollHeight - 4;
     const top = old?.scrollTop ?? 0;
-    picture.replaceChildren(diagram(rows, client, `broker ${rows[0]?.broker_id ?? ""}`, slowMs));
+    picture.replaceChildren(diagram(rows, client, slowMs));
     const drawn = picture.firstElementChild;
     drawn.scrollTop = isAtEnd ? drawn.scrollHeight : top;
   };

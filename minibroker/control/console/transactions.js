@@ -14,8 +14,10 @@ export async function transactions(page) {
   const known = new LiveTable("Transactions", [
     { label: "Transactional id", head: true, kind: "wide", text: (row) => row.transactional_id },
     { label: "State", text: (row) => row.state, node: (row) => badge(row.state, row.is_open ? "warn" : GOOD.includes(row.state) ? "good" : "") },
-    { label: "Open for", kind: "num", text: (row) => duration(row.age_ms) },
-    { label: "Time-out", kind: "num", text: (row) => duration(row.timeout_ms) },
+    {
+      label: "Open for", kind: "num", text: (row) => `${duration(row.age_ms)} ${row.timeout_ms}`,
+      node: (row) => el("span", {}, duration(row.age_ms), el("span", { class: "under" }, `time-out ${duration(row.timeout_ms)}`)),
+    },
     { label: "Producer id", kind: "num", text: (row) => `${row.producer_id} epoch ${row.producer_epoch}` },
     { label: "Partitions", kind: "wide", text: (row) => row.partitions.map((one) => `${one.topic} ${one.partition}`).join(", ") || "none" },
     ...brokerColumn(),
