@@ -82,11 +82,17 @@ class ConsolePage:
     def __init__(self, driver: webdriver.Chrome, url: str) -> None:
         self.driver = driver
         self.url = url
+        self.console_errors()  # those of an earlier page
+        self.foreign_requests()
 
     def open(self, view: str) -> None:
-        """Show a view, as `topics/orders`, from the start; wait for its title."""
-        self.driver.get("about:blank")
-        self.driver.get(f"{self.url}/#/{view}")
+        """Show a view, as `topics/orders`, anew; wait for its title."""
+        if self.driver.current_url.startswith(f"{self.url}/#/"):
+            self.go("")
+            self.until(lambda: self.find("h1").text == "Topics")
+            self.go(view)
+        else:
+            self.driver.get(f"{self.url}/#/{view}")
         self.until(lambda: self.find("h1").text != "")
 
     def go(self, view: str) -> None:

@@ -72,9 +72,7 @@ def console_broker(start: Callable[..., ConsoleBroker]) -> ConsoleBroker:
 def page(driver: webdriver.Chrome, console_broker: ConsoleBroker) -> Iterator[ConsolePage]:
     """Yield the page; in the end there was no error on it, and it asked nobody but its broker."""
     console = ConsolePage(driver, console_broker.url)
-    console.console_errors()
-    console.foreign_requests()
     yield console
     assert console.console_errors() == []
     assert console.foreign_requests() == []
-    driver.get("about:blank")  # ends its streams
+    console.go("")  # ends the streams of the view

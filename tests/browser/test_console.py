@@ -53,6 +53,7 @@ def test_the_rail_leads_to_every_view_that_the_server_offers(page: ConsolePage) 
 
 
 def test_a_view_takes_the_focus_and_a_keyboard_reaches_it(page: ConsolePage) -> None:
+    page.driver.get("about:blank")
     page.open("topics")
     page.driver.switch_to.active_element.send_keys(Keys.TAB)
     assert page.driver.switch_to.active_element.text == "Skip to the content"

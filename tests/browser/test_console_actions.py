@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,9 @@ import pytest
 import requests
 from confluent_kafka import KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
+from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry.avro import AvroSerializer
+from confluent_kafka.serialization import MessageField, SerializationContext
 
 from tests.browser.chromium import ConsolePage
 from tests.browser.clients import (
@@ -27,6 +31,9 @@ if TYPE_CHECKING:
     from selenium import webdriver
 
     from tests.browser.conftest import ConsoleBroker
+
+
+ORDER = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}
 
 
 def test_a_topic_of_the_page_is_there_for_a_client(
@@ -251,6 +258,38 @@ def test_the_clock_moves_to_what_is_due(page: ConsolePage, console_broker: Conso
         page.press("Move there")
         page.until(lambda: status_of(console_broker, "/clock")["now_ms"] > before_ms)
         page.until(lambda: "The clock is moved by" in page.words)
+
+
+def test_a_schema_of_the_page_decodes_what_a_client_writes(
+    driver: webdriver.Chrome, start: Callable[..., ConsoleBroker]
+) -> None:
+    broker = start("--topic", "orders", "--registry", "127.0.0.1:0")
+    page = ConsolePage(driver, broker.url)
+    page.open("schemas")
+    page.unfold("Register a schema")
+    page.fill("subject", "orders-value")
+    page.fill("schema", json.dumps(ORDER))
+    page.press("Register")
+    page.until(lambda: page.rows("Subjects") == [["orders-value"]])
+    context = SerializationContext("orders", MessageField.VALUE)
+    with SchemaRegistryClient({"url": f"{broker.url}/registry"}) as registry:
+        options = {"auto.register.schemas": False}
+        serializer = AvroSerializer(registry, json.dumps(ORDER), conf=options)
+        value = serializer({"id": 9_007_199_254_740_993}, context)
+    assert value is not None
+    write(broker, "orders", value)
+    page.go("records/orders?registry=true")
+    page.until(lambda: '{"id":9007199254740993}' in page.rows("Records")[0][4])
+    page.find("td button[aria-expanded]").click()
+    page.until(lambda: "Schema id" in page.find(".record").text)
+    page.go("schemas/orders-value")
+    page.until(lambda: '"name": "Order"' in page.find("main > pre").text)
+    page.fill("level", "FULL")
+    page.press("Set level")
+    page.until(lambda: "FULL" in page.find(".facts").text)
+    page.fill("schema", json.dumps(ORDER | {"name": "Other"}))
+    page.press("Register")
+    page.until(lambda: "incompatible" in page.find("form [role=alert]:not([hidden])").text)
 
 
 def test_a_console_shows_all_brokers_of_its_process(

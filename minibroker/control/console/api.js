@@ -1,5 +1,6 @@
 // Calls of the control API, and its streams. The token is only ever a header.
 import { el, field } from "./dom.js";
+import { parse } from "./values.js";
 
 const TOKEN = "minibroker.token";
 
@@ -51,12 +52,7 @@ async function ask(method, url, body, { signal, accept = "application/json" } = 
 }
 
 export async function get(url, query, options) {
-  return (await ask("GET", target(url, query), undefined, options)).json();
-}
-
-export async function lines(url, query, options) {
-  const answer = await ask("GET", target(url, query), undefined, { ...options, accept: "application/x-ndjson" });
-  return (await answer.text()).split("\n").filter(Boolean).map((line) => JSON.parse(line));
+  return parse(await (await ask("GET", target(url, query), undefined, options)).text());
 }
 
 export async function blob(url, query, options) {
@@ -66,7 +62,7 @@ export async function blob(url, query, options) {
 export async function send(method, url, body, options) {
   const answer = await ask(method, url, body, options);
   const words = await answer.text();
-  return words ? JSON.parse(words) : undefined;
+  return words ? parse(words) : undefined;
 }
 
 // Reads a stream of events until it ends or `signal` ends it: on(name, value) for each.
@@ -83,7 +79,7 @@ export async function stream(url, query, signal, on) {
     rest = all.pop();
     for (const line of all) {
       if (line === "" || line === "\r") {
-        if (words.length) on(name, JSON.parse(words.join("\n")));
+        if (words.length) on(name, parse(words.join("\n")));
         name = "message";
         words = [];
       } else if (line.startsWith("event:")) name = line.slice(6).trim();

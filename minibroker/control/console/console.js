@@ -126,6 +126,9 @@ async function begin() {
   rail();
   show({ isFirst: true });
   addEventListener("hashchange", () => show());
+  // A browser may keep a page that was left, with its streams: they would hold connections.
+  addEventListener("pagehide", () => page?.leave());
+  addEventListener("pageshow", (event) => { if (event.persisted) show({ isFirst: true }); });
 }
 
 begin();

@@ -203,7 +203,7 @@ function detail(page, topic, record) {
     facts([
       ["Time", moment(record.timestamp)], record.timestamp_type && ["Kind of time", record.timestamp_type],
       ["Key", size(record, "key")], ["Value", size(record, "value")],
-      record.schema && ["Schema", `${record.schema.type} ${record.schema.id}`],
+      record.schema_id !== undefined && ["Schema id", record.schema_id],
     ]),
     ...["key", "value"].map((part) => content(page, topic, record, part)),
     headers(record.headers ?? []));

@@ -7,7 +7,14 @@ const INVISIBLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u
 export const visible = (text) =>
   text.replace(INVISIBLE, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
-export const count = (number) => (number < 0 || number === null || number === undefined ? "–" : number.toLocaleString("en-US"));
+// Returns the value of a JSON text. An integer that JavaScript would round keeps its digits.
+export const parse = (text) => JSON.parse(text, (_, value, context) =>
+  (Number.isInteger(value) && !Number.isSafeInteger(value) && context?.source && JSON.rawJSON ? JSON.rawJSON(context.source) : value));
+
+export function count(number) {
+  if (number === null || number === undefined || number < 0) return "–";
+  return typeof number === "number" ? number.toLocaleString("en-US") : JSON.stringify(number);
+}
 
 // Returns "1 record", "2 records".
 export const several = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
