@@ -54,6 +54,7 @@ from minibroker.registry.checking import resolve
 from minibroker.registry.entries import PROTOBUF, VersionEntry, described
 from minibroker.registry.errors import (
     CONTENT_TYPE,
+    NO_LEADER,
     LostLeadershipError,
     RegistryError,
     backend_failed,
@@ -175,7 +176,10 @@ class RegistryApi:
         for _ in range(TRIES):
             leader = await self._topic.leader()
             if isinstance(leader, Elsewhere):
-                response = await self._forward(leader, call)
+                forwarded = await self._forward_write(leader, call)
+                if forwarded is None:
+                    continue
+                response = forwarded
                 offset = dict(response.headers).get(OFFSET, "")
                 if offset.isdecimal():
                     await self._topic.reaches(int(offset))
@@ -191,6 +195,20 @@ class RegistryApi:
             response = await _answer(change.answer, call)
             return response._replace(headers=((OFFSET, str(leader.high_watermark)),))
         raise has_no_leader("the leader of the topic _schemas is changing: try again")
+
+    async def _forward_write(self, leader: Elsewhere, call: RegistryCall) -> Response | None:
+        """Return the answer of the leader's registry; None: it has none, and this broker leads by
+        now. Raises RegistryError.
+        """
+        try:
+            return await self._forward(leader, call)
+        except RegistryError as error:
+            has_registry = error.code != NO_LEADER
+            if has_registry or FORWARDED in call.request.headers:
+                raise
+            if not await self._topic.take_lead():
+                raise
+            return None
 
     async def _forward(self, leader: Elsewhere, call: RegistryCall) -> Response:
         tree = self._topic.broker.cluster.tree

@@ -18,6 +18,9 @@ NOT_FOUND: Final = HTTPStatus.NOT_FOUND
 UNPROCESSABLE: Final = HTTPStatus.UNPROCESSABLE_ENTITY
 FAILED: Final = HTTPStatus.INTERNAL_SERVER_ERROR
 
+NO_LEADER: Final = 50004
+"""Code of a change that no registry can make now."""
+
 LEVELS_TEXT: Final = (
     "none, backward, forward, full, backward_transitive, forward_transitive, full_transitive"
 )
@@ -200,4 +203,4 @@ def forward_failed(sentence: str) -> RegistryError:
 
 def has_no_leader(sentence: str) -> RegistryError:
     """Return the error while no registry writes."""
-    return RegistryError(FAILED, sentence, code=50004)
+    return RegistryError(FAILED, sentence, code=NO_LEADER)

@@ -11,10 +11,13 @@ everything that the log has: `all_visible` waits until all of it is visible.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from minibroker.broker.cluster import paths
+from minibroker.broker.cluster.tree import NodeExists
 from minibroker.broker.partitions.cold_reads import ROUNDS_MAX, ColdError, warm
 from minibroker.broker.slices import TimeSlice
 from minibroker.broker.storage.tasks import quick_switches
@@ -174,6 +177,24 @@ class SchemasTopic:
         if leader < 0 or leader == broker.config.broker_id:
             raise has_no_leader(f"the topic {TOPIC} has no leader now: try again")
         return Elsewhere(leader)
+
+    async def take_lead(self) -> bool:
+        """Have this broker lead the topic where it is the preferred replica; return whether it
+        does. The controller, also Apache Kafka's, elects as for kafka-leader-election.
+        """
+        broker = self.broker
+        own = broker.config.broker_id
+        partition = broker.cluster.image.topics[TOPIC].partitions[0]
+        if partition.replicas[0] != own or own not in partition.isr:
+            return False
+        wish = {"version": 1, "partitions": [{"topic": TOPIC, "partition": 0}]}
+        with suppress(NodeExists):  # another election is under way; the next try asks again
+            await broker.cluster.tree.create(paths.PREFERRED_ELECTION, json.dumps(wish).encode())
+        try:
+            await broker.cluster.wait_for_leader(TOPIC, 0, own, LEADER_S)
+        except TimeoutError:
+            return False
+        return True
 
     async def all_visible(self, partition: Partition) -> RegistryState:
         """Return the state with all records that the leader has, once all are visible.

@@ -460,6 +460,14 @@ class Cluster:
         """Do `Topics.wait_for_leaders`."""
         await self._topics.wait_for_leaders(name, timeout_s)
 
+    async def wait_for_leader(self, name: str, index: int, leader: int, timeout_s: float) -> None:
+        """Wait until a broker leads a partition. Raises TimeoutError."""
+
+        def leads(topic: TopicImage | None) -> bool:
+            return topic is not None and topic.partitions[index].leader == leader
+
+        await self._updater.wait_for_topic(name, leads, timeout_s)
+
     def begin_topics(self, new_topics: Mapping[str, NewTopic]) -> None:
         """Have topics created that clients named, and return at once; on any broker.
 
