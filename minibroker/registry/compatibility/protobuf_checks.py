@@ -93,7 +93,9 @@ class FileWalk:
         new, old = self._reader.file, self._writer.file
         if new.package != old.package:
             self._add(
-                "PACKAGE_CHANGED", "#/", f"the package is {new.package}, and was {old.package}"
+                "PACKAGE_CHANGED",
+                "#/",
+                f"the reader's package is {new.package} and the writer's {old.package}",
             )
         prefix = f".{new.package}" if new.package else ""
         for item in self._writer_types.values():
@@ -189,7 +191,7 @@ class FileWalk:
             _shape(kind, item) for kind, item in zip(kinds, (new_type, old_type), strict=True)
         ]
         if shapes[0] != shapes[1]:
-            text = f"the field is a {shapes[0]}, and was a {shapes[1]}"
+            text = f"the reader has a {shapes[0]} and the writer a {shapes[1]}"
             self._add("FIELD_KIND_CHANGED", path, text)
         elif shapes[0] == "scalar":
             self._compare_scalars(new, old, labels, path)
@@ -199,13 +201,13 @@ class FileWalk:
             for mine, other in zip(new_type.message.field, old_type.message.field, strict=True):
                 self._compare_fields(mine, other, (0, 0), path)
         elif new_type.local_name != old_type.local_name:
-            text = f"the type is {new_type.local_name}, and was {old_type.local_name}"
+            text = f"the reader has a {new_type.local_name} and the writer a {old_type.local_name}"
             self._add("FIELD_NAMED_TYPE_CHANGED", path, text)
         elif not (new_type.is_own and old_type.is_own):
             count = len(self._reasons)
             self._compare_messages(new_type, old_type, path)
             if len(self._reasons) > count:
-                text = f"the type {new_type.local_name} is not compatible with its old form"
+                text = f"the reader's {new_type.local_name} does not read the writer's"
                 self._add("FIELD_NAMED_TYPE_CHANGED", path, text)
 
     def _compare_scalars(
@@ -217,12 +219,12 @@ class FileWalk:
     ) -> None:
         new_kind, old_kind = _KINDS[new.type], _KINDS[old.type]
         if new_kind != old_kind:
-            text = f"the type is a {new_kind}, and was a {old_kind}"
+            text = f"the reader has a {new_kind} and the writer a {old_kind}"
             self._add("FIELD_SCALAR_KIND_CHANGED", path, text)
         elif (
             new_kind != _TEXT and labels[0] != labels[1] and (all(labels) or labels[1] == _REPEATED)
         ):
-            text = "the label of a number changed: repeated numbers are packed"
+            text = "the label of a number differs, and repeated numbers are packed"
             self._add("FIELD_NUMERIC_LABEL_CHANGED", path, text)
 
     def _add(self, kind: str, path: str, description: str) -> None:

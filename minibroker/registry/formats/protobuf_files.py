@@ -1,7 +1,8 @@
 """A .proto text, or a file descriptor in base64 ─► descriptors of it and of all that it imports.
 
 protoc comes with grpcio-tools and runs in a process of its own: it would hold Python's lock, and a
-hostile text could end it. Google's files are known, and two of Confluent's.
+hostile text could end it. Google's files are known (`google/type` from
+googleapis-common-protos), and two of Confluent's.
 
 Source: Protocol Buffers' language guides; Confluent's registry takes both forms.
 """
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 from base64 import b64decode
+from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
@@ -136,7 +138,7 @@ def _compiled(text: str, imported: Mapping[str, str]) -> list[FileDescriptorProt
             path.write_text(content, encoding="utf-8")
         result = Path(directory, "result")
         command = [
-            *(sys.executable, "-m", "grpc_tools.protoc", f"-I{root}", f"-I{_google()}"),
+            *(sys.executable, "-m", "grpc_tools.protoc", f"-I{root}", *_google()),
             *("--include_imports", f"--descriptor_set_out={result}", OWN_NAME),
         ]
         try:
@@ -198,6 +200,11 @@ def _check_shape(text: str) -> None:
             raise InvalidSchemaError(f"more than {PARTS_MAX} parts; no more are allowed")
 
 
-def _google() -> Path:
-    """Return the directory of Google's .proto files."""
-    return Path(grpc_tools.__file__).parent / "_proto"
+def _google() -> list[str]:
+    """Return options for the directories of Google's .proto files, and for no other directory."""
+    types = find_spec("google.type")
+    places = list(types.submodule_search_locations or ()) if types is not None else []
+    return [
+        f"-I{Path(grpc_tools.__file__).parent / '_proto'}",
+        *(f"-Igoogle/type={place}" for place in places),
+    ]

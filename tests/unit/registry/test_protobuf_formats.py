@@ -180,6 +180,14 @@ def test_a_descriptor_in_base64_is_the_same_schema() -> None:
         assert not incompatibilities(again, parsed)
 
 
+def test_files_of_google_and_confluent_need_no_reference() -> None:
+    names = ("google/protobuf/any", "google/type/money", "confluent/type/decimal")
+    imports = "".join(f'import "{name}.proto";' for name in names)
+    fields = "google.type.Money m = 1; confluent.type.Decimal d = 2;"
+    text = message(fields).replace("package p;", f"package p; {imports}")
+    assert all(f'import "{name}.proto";' in schema(text).canonical for name in names)
+
+
 def test_an_edition_stays_an_edition() -> None:
     text = 'edition = "2023";\n\nmessage A {\n  int32 x = 1;\n}\n'
     assert schema(text).canonical == text
@@ -258,8 +266,8 @@ def test_an_imported_message_counts() -> None:
 def test_a_reason_says_where() -> None:
     old, new = schema(message("int32 x = 1;")), schema(message("string x = 1;"))
     assert incompatibilities(new, old) == [
-        "{errorType:'FIELD_SCALAR_KIND_CHANGED', description:'the type is a string or bytes, and"
-        " was a number (path '#/A/1')'}"
+        "{errorType:'FIELD_SCALAR_KIND_CHANGED', description:'the reader has a string or bytes and"
+        " the writer a number (path '#/A/1')'}"
     ]
 
 
