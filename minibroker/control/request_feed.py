@@ -20,7 +20,7 @@ from minibroker.control.streams import StreamPace, event_of
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator, Mapping
 
-    from minibroker.control.shapes import FeedQuery, RequestChoice
+    from minibroker.control.shapes import FeedQuery, RequestsQuery
     from minibroker.rig.request_log import RequestLog, SeenRequest
 
 SCANNED_MAX: Final = 500
@@ -29,7 +29,7 @@ LOOK_S_MAX: Final = 0.5
 """A look takes at most the requests of so long a time."""
 
 
-def fits(request: SeenRequest, choice: RequestChoice) -> bool:
+def fits(request: SeenRequest, choice: RequestsQuery | FeedQuery) -> bool:
     """Return whether a request is one of those that were chosen."""
     return (
         choice.api in (None, request.api)
@@ -49,7 +49,7 @@ def view_of(broker_id: int | None, request: SeenRequest, log: RequestLog) -> msg
 
 
 def last_of(
-    logs: Mapping[int | None, RequestLog], choice: RequestChoice, limit: int
+    logs: Mapping[int | None, RequestLog], choice: RequestsQuery | FeedQuery, limit: int
 ) -> Iterator[msgspec.Struct | None]:
     """Yield the last requests of some brokers, oldest first. None is a chance to pause."""
     last: list[tuple[int | None, SeenRequest]] = []

@@ -145,37 +145,42 @@ class GroupView(AnswerShape):
     committed: list[CommittedView]
 
 
-class RequestChoice(QueryShape):
-    """A choice of requests."""
-
-    api: Annotated[str, Meta(description="Kafka's name of the request.")] | None = None
-    client_id: str | None = None
-    client_address: (
-        Annotated[str, Meta(description="HOST:PORT, so those of one connection.")] | None
-    ) = None
-    failed: Annotated[bool, Meta(description="Only those with an error in the answer.")] = False
-    slow_ms: Annotated[float, Meta(ge=0, description="Only those that took as long.")] | None = None
-    broker_id: (
-        Annotated[Count, Meta(description="Of this broker; missing: see `all_brokers`.")] | None
-    ) = None
+ApiName = Annotated[str, Meta(description="Kafka's name of the request.")]
+Address = Annotated[str, Meta(description="HOST:PORT, so those of one connection.")]
+Failed = Annotated[bool, Meta(description="Only those with an error in the answer.")]
+SlowMs = Annotated[float, Meta(ge=0, description="Only those that took as long.")]
 
 
-class RequestsQuery(RequestChoice, kw_only=True):
+class RequestsQuery(QueryShape):
     """A choice of the last requests."""
 
     limit: Annotated[Count, Meta(description="The most that are shown.")] = 100
+    api: ApiName | None = None
+    client_id: str | None = None
+    client_address: Address | None = None
+    failed: Failed = False
+    slow_ms: SlowMs | None = None
+    broker_id: (
+        Annotated[Count, Meta(description="Of this broker; missing: see `all_brokers`.")] | None
+    ) = None
     all_brokers: Annotated[
         bool, Meta(description="Of all brokers of this process, not only of this one.")
     ] = False
 
 
-class FeedQuery(RequestChoice, kw_only=True):
+class FeedQuery(QueryShape):
     """A choice of the requests that come from now on, of all brokers of this process."""
 
     last: Annotated[int, Meta(ge=0, le=500, description="So many earlier ones come first.")] = 100
     rate: Annotated[
         int, Meta(ge=1, le=500, description="The most requests a second; the rest is counted.")
     ] = 200
+    api: ApiName | None = None
+    client_id: str | None = None
+    client_address: Address | None = None
+    failed: Failed = False
+    slow_ms: SlowMs | None = None
+    broker_id: Annotated[Count, Meta(description="Of this broker; missing: of all.")] | None = None
 
 
 RequestView: Any = defstruct(
@@ -363,40 +368,22 @@ class LeaderChoice(QueryShape):
 # Records. The fields of a record are those of a seed's record line (`seeds.items`).
 
 
-class ChoiceQuery(QueryShape):
-    """A choice of records, and of the form in which they are shown."""
-
-    key: Annotated[str, Meta(description="Only records with exactly this key.")] | None = None
-    key_base64: Annotated[str, Meta(description="The same, for any bytes.")] | None = None
-    value_bytes_max: (
-        Annotated[
-            int,
-            Meta(
-                ge=1,
-                le=INT64_MAX,
-                description="Keys, values and headers are cut behind so many bytes, and have their"
-                " sizes beside them.",
-            ),
-        ]
-        | None
-    ) = None
+KeyText = Annotated[str, Meta(description="Only records with exactly this key.")]
+KeyBytes = Annotated[str, Meta(description="The same, for any bytes, in base64.")]
+BytesMax = Annotated[
+    int,
+    Meta(
+        ge=1,
+        le=INT64_MAX,
+        description="Keys, values and headers are cut behind so many bytes, and have their sizes"
+        " beside them.",
+    ),
+]
 
 
-class RecordsQuery(ChoiceQuery):
+class RecordsQuery(QueryShape):
     """A choice of records: from a place on, at most so many."""
 
-    format: Annotated[
-        Literal["text", "json", "base64", "registry"],
-        Meta(
-            description="How a value is shown. text: in `value`. json: decoded, in `value`. base64:"
-            " in `value_base64`; so are, with text and json, bytes that are neither. registry: as"
-            " json, and values of Confluent's serializers by their schemas (Avro, JSON Schema)."
-        ),
-    ] = "text"
-    isolation: Annotated[
-        Literal["read_committed", "read_uncommitted"],
-        Meta(description="Whether records of open and aborted transactions are left out."),
-    ] = "read_committed"
     partition: Annotated[Count, Meta(description="Missing: all of them, in order.")] | None = None
     offset: (
         Annotated[
@@ -420,14 +407,30 @@ class RecordsQuery(ChoiceQuery):
         int,
         Meta(ge=1, le=4 << 20, description="Keys and values end behind so many bytes."),
     ] = 1 << 20
-    until: (
-        Annotated[str, Meta(description="Only records before this time, given as for `since`.")]
-        | None
-    ) = None
+    format: Annotated[
+        Literal["text", "json", "base64", "registry"],
+        Meta(
+            description="How a value is shown. text: in `value`. json: decoded, in `value`. base64:"
+            " in `value_base64`; so are, with text and json, bytes that are neither. registry: as"
+            " json, and values of Confluent's serializers by their schemas (Avro, JSON Schema)."
+        ),
+    ] = "text"
+    isolation: Annotated[
+        Literal["read_committed", "read_uncommitted"],
+        Meta(description="Whether records of open and aborted transactions are left out."),
+    ] = "read_committed"
     wait_ms: Annotated[
         int, Meta(ge=0, le=30_000, description="The longest wait for `at_least` records.")
     ] = 0
     at_least: Annotated[int, Meta(ge=1, le=1000, description="See `wait_ms`.")] = 1
+    # New fields come last: some generators make arguments of them, in this order.
+    key: KeyText | None = None
+    key_base64: KeyBytes | None = None
+    value_bytes_max: BytesMax | None = None
+    until: (
+        Annotated[str, Meta(description="Only records before this time, given as for `since`.")]
+        | None
+    ) = None
 
 
 class RecordView(AnswerShape):
@@ -482,7 +485,7 @@ class RecordsView(AnswerShape):
     positions: list[PositionView]
 
 
-class TailQuery(ChoiceQuery, kw_only=True):
+class TailQuery(QueryShape, kw_only=True):
     """A choice of the records that come from now on.
 
     Its texts have patterns in place of choices: generators of clients name a choice only once.
@@ -510,6 +513,9 @@ class TailQuery(ChoiceQuery, kw_only=True):
     rate: Annotated[
         int, Meta(ge=1, le=1000, description="The most records a second; the rest is counted.")
     ] = 50
+    key: KeyText | None = None
+    key_base64: KeyBytes | None = None
+    value_bytes_max: BytesMax | None = None
 
 
 class TailEvent(AnswerShape):

@@ -42,7 +42,8 @@ class OrdersTest {
         var written = control.writeRecords("orders", new NewRecords().records(List.of(order, tombstone)));
         assertEquals(List.of(0L, 1L), written.getRecords().stream().map(WrittenView::getOffset).toList());
 
-        var read = control.readRecords("orders", 0L, 0L, null, null, null, null, "json", null, 10_000L, 2L);
+        var read = control.readRecords(
+                "orders", 0L, 0L, null, null, null, null, "json", null, 10_000L, 2L, null, null, null, null);
         assertEquals(Map.of("amount", 12), read.getRecords().get(0).getValue());
         assertEquals("o-1", read.getRecords().get(1).getKey());
         assertEquals(2L, read.getPositions().get(0).getNextOffset());
