@@ -64,6 +64,8 @@ _FLAGS: Final = {
     "MINIBROKER_REGISTRY": "--registry",
     "MINIBROKER_REGISTRY_TLS": "--registry-tls",
 }
+_SWITCHES: Final = {"MINIBROKER_CONSOLE_READ_ONLY": "--console-read-only"}
+"""Variables that are `true` or `false` → the flag without a value."""
 _USERS: Final = {
     "MINIBROKER_USERS": "--user",
     "MINIBROKER_REGISTRY_USERS": "--registry-user",
@@ -190,7 +192,21 @@ def _flags(environment: Mapping[str, str]) -> list[str]:
     flags += [
         (flag, word) for name, flag in _USERS.items() for word in environment.get(name, "").split()
     ]
-    return [f"{flag}={value}" for flag, value in flags]
+    return [*(f"{flag}={value}" for flag, value in flags), *_switches(environment)]
+
+
+def _switches(environment: Mapping[str, str]) -> list[str]:
+    """Return the flags that are on. Raises UsageError for a variable that is neither true nor
+    false.
+    """
+    switches = []
+    for name, flag in _SWITCHES.items():
+        value = environment.get(name, "")
+        if value.lower() not in ("", "true", "false"):
+            raise UsageError(f"{name}={value}: expected true or false")
+        if value.lower() == "true":
+            switches.append(flag)
+    return switches
 
 
 def _defaults(

@@ -14,6 +14,7 @@ import pytest
 from minibroker.broker.config.control import ControlOptions
 from minibroker.broker.config.options import TopicToCreate
 from minibroker.broker.config.registry import RegistryOptions
+from minibroker.cli.errors import UsageError
 from minibroker.container import launch
 from minibroker.container.launch import arrange, listener_to_ask, ready_lines
 from minibroker.container.secrets import put_secrets
@@ -129,6 +130,7 @@ def test_topics_log_level_control_and_registry() -> None:
                 "MINIBROKER_CONTROL_TOKEN": "secret",
                 "MINIBROKER_CONTROL_READ_TOKEN": "reads",
                 "MINIBROKER_CONTROL_TLS": "/etc/kafka/secrets/control.pem",
+                "MINIBROKER_CONSOLE_READ_ONLY": "true",
                 "MINIBROKER_REGISTRY": "0.0.0.0:8081",
                 "MINIBROKER_REGISTRY_USERS": "alice:secret bob:other",
                 "MINIBROKER_REGISTRY_TLS": "SSL",
@@ -139,12 +141,19 @@ def test_topics_log_level_control_and_registry() -> None:
     assert options.topics == (TopicToCreate("orders", 6, {}, 1),)
     assert options.log_level == "debug"
     assert options.control == ControlOptions(
-        "0.0.0.0", 9644, "secret", "reads", "/etc/kafka/secrets/control.pem"
+        "0.0.0.0",
+        9644,
+        "secret",
+        "reads",
+        "/etc/kafka/secrets/control.pem",
+        page_only_reads=True,
     )
     users = {"alice": "secret", "bob": "other"}
     assert options.registry == RegistryOptions("0.0.0.0", 8081, users, "SSL")
     with pytest.raises(ConfigError, match="KAFKA_CREATE_TOPICS"):
         arrange(translate({"KAFKA_CREATE_TOPICS": "orders:none"}))
+    with pytest.raises(UsageError, match="MINIBROKER_CONSOLE_READ_ONLY=yes: expected true"):
+        arrange(translate({"MINIBROKER_CONSOLE_READ_ONLY": "yes"}))
 
 
 def test_a_controller_alone_is_not_started() -> None:
