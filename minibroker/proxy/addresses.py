@@ -33,6 +33,12 @@ if TYPE_CHECKING:
 Address = tuple[str, int]
 
 
+def name_of(address: Address) -> str:
+    """Return an address as HOST:PORT, with brackets around an IPv6 one."""
+    host, port = address
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 class AddressPlace(NamedTuple):
     """The places of addresses in the answers of an API."""
 

@@ -14,6 +14,7 @@ import socket
 from typing import TYPE_CHECKING, Final
 
 from minibroker.kafka.errors import ConfigError
+from minibroker.proxy.addresses import name_of
 
 if TYPE_CHECKING:
     import ssl
@@ -82,8 +83,9 @@ class Gates:
         try:
             await self._listen(self.first)
         except OSError as error:
+            name = name_of((self._host, self.first.port))
             raise ConfigError(
-                f"--listen {self._host}:{self.first.port}: cannot listen: {error.strerror or error}"
+                f"--listen {name}: cannot listen: {error.strerror or error}"
             ) from error
         self._next_port = self.first.port + 1
 
@@ -125,7 +127,7 @@ class Gates:
         if await self._is_first(address):
             self._by_address[address] = self.first
             return None
-        name = f"{address[0]}:{address[1]}"
+        name = name_of(address)
         if len(self._by_address) >= GATES_MAX:
             return f"{name} is one broker more than {GATES_MAX}: clients go there directly"
         gate = Gate((address,), 0)

@@ -14,6 +14,7 @@ from enum import Flag, auto
 from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.client.client import CLIENT_ERRORS
+from minibroker.proxy.addresses import name_of
 from minibroker.proxy.answer_side import AnswerSide
 from minibroker.proxy.request_side import RequestSide
 from minibroker.proxy.upstream import renewed
@@ -131,7 +132,7 @@ class Link:
         """The number of the connection. Constant."""
         self.client_address = ""
         """HOST:PORT of the client. Constant once it is connected."""
-        self.broker_address = "{}:{}".format(*gate.targets[0])
+        self.broker_address = name_of(gate.targets[0])
         """HOST:PORT of the broker. Constant once it is reached."""
         self._local_host = ""
         self._answers = AnswerSide(desk, self)
@@ -152,9 +153,11 @@ class Link:
 
     def begin(self, transport: asyncio.Transport) -> None:
         """Reach Kafka for a client that has connected."""
-        host, port = transport.get_extra_info("peername")[:2]
-        self.client_address = f"{host}:{port}"
-        self._local_host = transport.get_extra_info("sockname")[0]
+        client, own = (transport.get_extra_info(name) for name in ("peername", "sockname"))
+        if client is None or own is None:  # it has left already
+            self.abort()
+            return
+        self.client_address, self._local_host = name_of(client[:2]), own[0]
         self.run(self._connect())
 
     async def _connect(self) -> None:
@@ -165,9 +168,9 @@ class Link:
                 async with asyncio.timeout(CONNECT_TIMEOUT_S):
                     transport, session = await self._upstream.connect(address)
             except CLIENT_ERRORS as error:
-                failures.append(f"{address[0]}:{address[1]}: {error or type(error).__name__}")
+                failures.append(f"{name_of(address)}: {error or type(error).__name__}")
                 continue
-            self.broker_address = f"{address[0]}:{address[1]}"
+            self.broker_address = name_of(address)
             self._join(transport)
             if session is not None:
                 await self._renew(transport, session)

@@ -17,6 +17,7 @@ from minibroker.client.dialogue import (
     login_steps,
 )
 from minibroker.kafka.errors import ProtocolError
+from minibroker.proxy.addresses import name_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -36,11 +37,6 @@ class Session(NamedTuple):
     address: tuple[str, int]
     lasts_s: float | None
     """Seconds after which it has to be renewed, None for never."""
-
-
-def name_of(address: tuple[str, int]) -> str:
-    """Return an address as HOST:PORT."""
-    return f"{address[0]}:{address[1]}"
 
 
 class LoginWire(asyncio.Protocol):

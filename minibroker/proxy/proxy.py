@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from minibroker.kafka.errors import ConfigError
+from minibroker.proxy.addresses import name_of
 from minibroker.proxy.desk import Desk
 from minibroker.proxy.gates import Gates
 from minibroker.proxy.link import Link
@@ -101,7 +102,12 @@ class KafkaProxy:
     @property
     def targets(self) -> str:
         """Return the addresses of Kafka to begin with, as HOST:PORT,…"""
-        return ",".join(f"{host}:{port}" for host, port in self._upstream.targets)
+        return ",".join(map(name_of, self._upstream.targets))
+
+    @property
+    def bootstrap(self) -> str:
+        """Return `HOST:PORT` for a client's bootstrap.servers."""
+        return name_of(self.address)
 
     @property
     def brokers(self) -> list[tuple[int, tuple[Address, ...]]]:

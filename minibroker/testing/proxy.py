@@ -149,8 +149,7 @@ class Proxy(Watched, RequestCalls):
     @property
     def bootstrap(self) -> str:
         """Return `HOST:PORT` for a client's bootstrap.servers."""
-        host, port = self._running.address
-        return f"{host}:{port}"
+        return self._running.bootstrap
 
     @property
     def brokers(self) -> dict[str, str]:

@@ -140,7 +140,7 @@ def test_the_page_and_its_paths_are_served(broker: Broker) -> None:
         page = urllib.request.Request(url, headers={"Accept": "text/html"})
         html = urllib.request.urlopen(page, timeout=10).read()
         with pytest.raises(urllib.error.HTTPError, match="404"):
-            urllib.request.urlopen(f"{url}/faults?broker_id=1", timeout=10, data=b"{}")
+            urllib.request.urlopen(f"{url}/brokers/1/faults", timeout=10, data=b'{"twice": true}')
     assert answers["/views"]["kind"] == "proxy"
     assert answers["/views"]["views"] == ["requests", "faults"]
     assert answers["/health/ready"] == {"ready": True, "reasons": []}

@@ -60,8 +60,7 @@ async def _serve(
     with ExitStack() as files, on_signals((signal.SIGTERM, signal.SIGINT), stopping.set):
         show_all(plan.output, proxy, out, files)
         await proxy.start()
-        host, port = proxy.address
-        lines.append(f"minibroker proxy listening on {host}:{port}, to {plan.to}\n")
+        lines.append(f"minibroker proxy listening on {proxy.bootstrap}, to {plan.to}\n")
         control = None
         try:
             if control_options is not None:
