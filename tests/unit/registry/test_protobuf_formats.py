@@ -231,14 +231,24 @@ INCOMPATIBLE = [
 ]  # fmt: skip
 
 
+def together(texts: list[str]) -> ParsedSchema:
+    """Return a schema with a message for each text: protoc has to run once."""
+    messages = (f"message A{number} {{ {text} }}" for number, text in enumerate(texts))
+    return schema('syntax = "proto3"; package p; ' + " ".join(messages))
+
+
 def test_rules_of_compatible_changes() -> None:
-    for old, new in COMPATIBLE:
-        assert kinds(schema(message(new)), schema(message(old))) == [], (old, new)
+    old, new = (
+        together([pair[0] for pair in COMPATIBLE]),
+        together([pair[1] for pair in COMPATIBLE]),
+    )
+    assert incompatibilities(new, old) == []
 
 
 def test_rules_of_incompatible_changes() -> None:
-    for old, new, kind in INCOMPATIBLE:
-        assert kinds(schema(message(new)), schema(message(old))) == [kind], (old, new)
+    old = together([pair[0] for pair in INCOMPATIBLE])
+    new = together([pair[1] for pair in INCOMPATIBLE])
+    assert kinds(new, old) == [kind for _, _, kind in INCOMPATIBLE]
 
 
 def test_required_fields_stay_and_are_not_added() -> None:
