@@ -138,11 +138,11 @@ def delete_version(
     one. Raises RegistryError.
     """
     check_writable(state, subject)
-    latest = state.latest(subject) or (state.latest(subject, deleted=True) if permanent else None)
+    latest = state.latest(subject, deleted=permanent or version != NEW)
     if latest is None:
         raise no_subject(subject)
     if version == NEW:
-        version = latest.version
+        version = (state.latest(subject) or latest).version
     entry = state.subjects[subject].get(version)
     if entry is None:
         raise no_version(version)

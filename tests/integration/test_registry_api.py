@@ -206,6 +206,7 @@ def test_version_is_deleted_softly_and_then_for_good(url: str) -> None:
     assert ask(url, "DELETE", "/subjects/a/versions/1?permanent=true").body == 1
     assert ask(url, "DELETE", "/subjects/a/versions/9").code == 40402
     assert ask(url, "DELETE", "/subjects/a/versions/latest").body == 2
+    assert ask(url, "DELETE", "/subjects/a/versions/2").code == 40406  # the only one that it had
     assert ask(url, "DELETE", "/subjects/a/versions/latest").code == 40401
 
 
