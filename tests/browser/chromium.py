@@ -88,16 +88,15 @@ class ConsolePage:
     def open(self, view: str) -> None:
         """Show a view, as `topics/orders`, anew; wait for its title."""
         if self.driver.current_url.startswith(f"{self.url}/#/"):
-            self.go("")
-            self.until(lambda: self.find("h1").text == "Topics")
             self.go(view)
         else:
             self.driver.get(f"{self.url}/#/{view}")
-        self.until(lambda: self.find("h1").text != "")
+            self.until(lambda: self.find("h1").text != "")
 
     def go(self, view: str) -> None:
-        """Show a view as a link on the page does."""
-        self.driver.execute_script("location.hash = arguments[0]", f"#/{view}")
+        """Show a view as a link on the page does; wait for its title."""
+        self.driver.execute_script(_GO, f"#/{view}")
+        self.until(lambda: self.find("h1:not([data-left])").text != "")
 
     def find(self, selector: str) -> WebElement:
         """Return the first element of a CSS selector. Raises NoSuchElementException."""
@@ -129,12 +128,16 @@ class ConsolePage:
         field.send_keys(value)
 
     def unfold(self, summary: str) -> None:
-        """Open what stands under a summary."""
-        for element in self.find_all("summary"):
-            if element.text == summary:
-                element.click()
-                return
-        raise NoSuchElementException(f"no summary {summary!r}")
+        """Open what stands under a summary, once it is there."""
+
+        def opens() -> bool:
+            for element in self.find_all("summary"):
+                if element.text == summary:
+                    element.click()
+                    return True
+            return False
+
+        self.until(opens)
 
     @property
     def words(self) -> str:
@@ -190,6 +193,11 @@ class ConsolePage:
         return [url for url in asked if not _is_of(url, self.url)]
 
 
+_GO: Final = """
+document.querySelector("h1").dataset.left = "true";
+if (location.hash === arguments[0]) dispatchEvent(new HashChangeEvent("hashchange"));
+else location.hash = arguments[0];
+"""
 _ROWS: Final = """
 const table = [...document.querySelectorAll("table")]
   .find((one) => one.caption?.textContent === arguments[0] && !one.hidden);

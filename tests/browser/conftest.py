@@ -62,6 +62,19 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Co
         process.stop()
 
 
+@pytest.fixture
+def proxy(console_broker: ConsoleBroker, tmp_path: Path) -> Iterator[ConsoleBroker]:
+    """Yield a proxy with a console, before the broker that most tests share."""
+    command = [sys.executable, "-m", "minibroker", "proxy", "--to", console_broker.address]
+    command += ["--listen", "127.0.0.1:0", "--control", "127.0.0.1:0"]
+    process = ManagedProcess(command, tmp_path / "proxy.log", stdout_to_pipe=True)
+    stdout = process.popen.stdout
+    assert stdout is not None
+    listening, control = (stdout.readline().decode() for _ in range(2))
+    yield ConsoleBroker(listening.split()[4].rstrip(","), control.split()[-1])
+    process.stop()
+
+
 @pytest.fixture(scope="session")
 def console_broker(start: Callable[..., ConsoleBroker]) -> ConsoleBroker:
     """Return the broker that most tests share; each has topics and groups of its own."""

@@ -260,6 +260,27 @@ def test_the_clock_moves_to_what_is_due(page: ConsolePage, console_broker: Conso
         page.until(lambda: "The clock is moved by" in page.words)
 
 
+def test_the_page_of_a_proxy_adds_faults_and_shows_what_it_sees(
+    driver: webdriver.Chrome, proxy: ConsoleBroker
+) -> None:
+    page = ConsolePage(driver, proxy.url)
+    page.open("faults")
+    assert [anchor.text for anchor in page.find_all("#nav a")] == ["Requests", "Faults"]
+    page.until(lambda: page.find("[name=error]").is_displayed())
+    page.fill("error", "TOPIC_AUTHORIZATION_FAILED")
+    page.fill("api", "Produce")
+    page.press("Add fault")
+    page.until(lambda: page.rows("Faults")[0][2] == "0")
+    with pytest.raises(KafkaException, match="authorization"):
+        write(proxy, "orders", b"v", client_id="behind")
+    page.until(lambda: page.rows("Faults")[0][2] == "1")
+    page.go("requests?client_id=behind")
+    page.until(lambda: any("TOPIC_AUTHORIZATION_FAILED" in row[4] for row in page.rows("Requests")))
+    page.until(lambda: "Produce" in page.find(".diagram svg:not(.ends)").text)
+    assert page.console_errors() == []
+    assert page.foreign_requests() == []
+
+
 def test_a_schema_of_the_page_decodes_what_a_client_writes(
     driver: webdriver.Chrome, start: Callable[..., ConsoleBroker]
 ) -> None:

@@ -11,7 +11,9 @@ const TOP = 8;
 const HEAD = 26;
 export const EXCHANGES_MAX = 200;
 
-const nameOf = (id) => (typeof id === "number" ? `broker ${id}` : "Kafka");
+// Behind a proxy a broker has no id here, but an address.
+const laneOf = (row) => row.broker_id ?? row.broker ?? "Kafka";
+const nameOf = (lane) => (typeof lane === "number" ? `broker ${lane}` : shortened(lane, 24));
 
 const label = (x, y, words, kind) => svg("text", { x, y, class: kind }, visible(words));
 
@@ -23,9 +25,9 @@ function arrow(from, to, y, kind) {
   ];
 }
 
-// Returns broker id → its place.
+// Returns broker → its place.
 function placesOf(rows) {
-  const ids = [...new Set(rows.map((row) => row.broker_id))].sort();
+  const ids = [...new Set(rows.map(laneOf))].sort();
   const [first, last] = BROKERS_X;
   return new Map(ids.map((id, index) => [id, ids.length === 1 ? ALONE_X : first + ((last - first) * index) / (ids.length - 1)]));
 }
@@ -57,7 +59,7 @@ export function diagram(rows, client, slowMs) {
     "aria-label": `${shown.length} requests of a conversation, as a sequence diagram`,
   },
   life(CLIENT_X), [...places.values()].map(life),
-  shown.map((row, index) => exchange(row, TOP + 12 + STEP * index, places.get(row.broker_id), slowMs)));
+  shown.map((row, index) => exchange(row, TOP + 12 + STEP * index, places.get(laneOf(row)), slowMs)));
   const head = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEAD}`, class: "ends", role: "img", "aria-label": visible(`${client} and ${several(places.size, "broker")}`) },
     label(CLIENT_X, 17, shortened(client, 32), "who"), [...places].map(([id, x]) => label(x, 17, nameOf(id), "who")));
   return el("div", { class: "diagram", tabindex: "0", role: "group", "aria-label": "Sequence diagram" }, head, picture);

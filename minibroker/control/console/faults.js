@@ -30,13 +30,14 @@ const LABELS = {
   times: "Most hits", probability: "Chance", seed: "Seed of the chance", broker: "Of the broker", peer: "Other broker",
   login: "Of a login", user: "User",
 };
+const fixture = () => (server.kind === "proxy" ? "proxy" : "kafka");
 const label = (name) => LABELS[name] ?? name.replaceAll("_", " ");
 const hintOf = ({ name, description = "" }) => HINTS[name] ?? (description.length > 120 ? `${description.slice(0, 120)} …` : description);
 
 export async function faults(page) {
   const remove = (action, sentence) => page.change(action, sentence, look);
   page.head("Faults", {
-    tools: mayChange() ? [button("Remove all", () => remove({ method: "DELETE", path: "/faults", test: "kafka.faults.clear()" }, "All faults are removed."))] : [],
+    tools: mayChange() ? [button("Remove all", () => remove({ method: "DELETE", path: "/faults", test: `${fixture()}.faults.clear()` }, "All faults are removed."))] : [],
   });
   page.add(el("p", { class: "quiet" }, "A rule makes requests, the broker or logins fail, as a real fault would. It counts what it meets."));
   const table = new LiveTable("Faults", [
@@ -105,7 +106,7 @@ function addition(page, fields, look) {
       const { api, ...rest } = body;
       const words = [...(api ? [python(api)] : []), ...(Object.keys(rest).length ? [keywords(rest)] : [])].join(", ");
       const isOther = on !== undefined && Number(on) !== server.broker;
-      return { method: "POST", path: isOther ? path`/brokers/${on}/faults` : "/faults", body, test: `kafka.faults.add(${words})` };
+      return { method: "POST", path: isOther ? path`/brokers/${on}/faults` : "/faults", body, test: `${fixture()}.faults.add(${words})` };
     },
     done: async (fault) => {
       notice(`Fault ${fault.id} is in force.`);
