@@ -42,7 +42,10 @@ def coordinator_of(brokers: Sequence[Broker], group_id: str) -> tuple[Broker, Gr
         try:
             shard = broker.services.groups.shard(group_id)
         except KafkaError as error:
-            failure = error
+            # The coordinator may be loading; that others are not the coordinator says less.
+            is_news = error.code is not ErrorCode.NOT_COORDINATOR
+            if is_news or failure.code is ErrorCode.GROUP_ID_NOT_FOUND:
+                failure = error
             continue
         if group_id not in shard.groups and not shard.offsets.of_group(group_id):
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {group_id!r:.300}")

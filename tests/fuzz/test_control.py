@@ -104,7 +104,7 @@ def hostile_body(chance: random.Random, operation: ControlOperation) -> bytes | 
     )
     data = bytearray(json.dumps({name: chance.choice(VALUES) for name in names}).encode())
     for _ in range(chance.choice((0, 0, 0, 2))):
-        place = chance.randrange(len(data))
+        place = chance.randrange(len(data) + 1)
         data[place : place + chance.randint(0, 9)] = chance.randbytes(chance.randint(0, 9))
     return bytes(data)
 

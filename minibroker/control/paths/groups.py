@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from http import HTTPStatus
+from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.cluster.internal_topics import OFFSETS_TOPIC
@@ -32,6 +34,15 @@ if TYPE_CHECKING:
 
 LOADED_S: Final = 10.0
 """Longest wait until a new group has a coordinator."""
+RETRY_S: Final = 0.05
+_PASSING: Final = frozenset(
+    {
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+    }
+)
+"""Errors for which a client asks again."""
 
 
 async def groups(scope: ControlScope, _: ControlCall) -> Response:
@@ -78,12 +89,19 @@ async def reset_offsets(scope: ControlScope, call: ControlCall) -> Response:
     from minibroker.control import group_changes  # noqa: PLC0415  as above
 
     reset: OffsetReset = call.body
-    client, offsets = await _coordinator(scope, call.part)
-    places = await group_changes.planned_offsets(scope.nodes, reset, offsets)
-    group_changes.check_some(places, call.part)
-    if not reset.dry_run:
-        await group_changes.commit_offsets(client, call.part, places)
-    return answer(places)
+    until_s = monotonic() + LOADED_S
+    while True:
+        try:
+            client, offsets = await _coordinator(scope, call.part)
+            places = await group_changes.planned_offsets(scope.nodes, reset, offsets)
+            group_changes.check_some(places, call.part)
+            if not reset.dry_run:
+                await group_changes.commit_offsets(client, call.part, places)
+            return answer(places)
+        except KafkaError as error:
+            if error.code not in _PASSING or monotonic() >= until_s:
+                raise
+        await asyncio.sleep(RETRY_S)  # as a client does: the topic of offsets is new
 
 
 async def _coordinator(

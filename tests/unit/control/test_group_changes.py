@@ -163,3 +163,13 @@ def test_a_group_is_shown_and_changed_at_whichever_broker_coordinates_it() -> No
                 assert [(group["group"], group["lag"]) for group in listed] == [
                     (f"g{earlier}", 3) for earlier in range(number + 1)
                 ]
+
+
+def test_the_first_group_of_a_new_cluster_gets_offsets() -> None:
+    """The topic of offsets is made by the request, and its replicas take a moment."""
+    settings = {"offsets.topic.num.partitions": "20", "offsets.topic.replication.factor": "3"}
+    with Cluster(3, topics=["orders:3"], config=settings) as cluster, serve_of(cluster) as control:
+        body = {"to": "earliest", "topic": "orders"}
+        for number in range(5):
+            assert control.ask("POST", f"/groups/g{number}/offsets", body)[0] == 200
+            assert control.ask("GET", f"/groups/g{number}")[1]["lag"] == 0

@@ -16,8 +16,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.broker.config.broker import BrokerConfig
-from minibroker.control.messages import HttpRequest, Response, Work, json_response
+from minibroker.control.messages import (
+    EventStream,
+    HttpRequest,
+    Response,
+    Work,
+    json_response,
+)
 from minibroker.control.server import HttpServer
+from minibroker.control.streams import Streams, event_of
 from minibroker.control.tls import ControlTls
 from minibroker.kafka.errors import ConfigError
 from tests.support.certificates import (
@@ -31,7 +38,7 @@ from tests.support.certificates import (
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator, AsyncIterator
 
 
 def shown(tls: ControlTls, number: int = 0) -> bytes:
@@ -142,6 +149,32 @@ async def ask(port: int, tls: ssl.SSLContext | None) -> bytes:
 
 async def test_requests_over_tls(port: int) -> None:
     assert json.loads(await ask(port, client_tls(0))) == "/a"
+
+
+async def test_a_stream_over_tls_goes_on_until_its_client_leaves() -> None:
+    streams = Streams()
+
+    async def pieces() -> AsyncGenerator[bytes, None]:
+        for number in range(1_000_000):
+            yield event_of("number", number)
+            await asyncio.sleep(0)
+
+    def begin(_: HttpRequest) -> Work:
+        async def run(_: bytes) -> EventStream:
+            return streams.open("numbers", pieces())
+
+        return Work(0, run)
+
+    config = BrokerConfig(tls_settings(0))
+    server = HttpServer(begin, ControlTls("SSL", lambda: config).context)
+    port = await server.listen("127.0.0.1", 0)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=client_tls(0))
+    writer.write(b"GET /a HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    await reader.readuntil(b"data: 300\n\n")
+    assert streams.count == 1
+    writer.transport.abort()
+    await eventually(lambda: streams.count == 0)
+    await server.close()
 
 
 def ask_without_trust(port: int) -> None:
