@@ -7,17 +7,26 @@ Belongs to the loop. `proxy.KafkaProxy` makes the one desk of a proxy.
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from minibroker.clock import SystemClock
-from minibroker.kafka.protocol.api_keys import METADATA, SASL_AUTHENTICATE, SASL_HANDSHAKE
+from minibroker.kafka.protocol.api_keys import (
+    FETCH,
+    METADATA,
+    PRODUCE,
+    SASL_AUTHENTICATE,
+    SASL_HANDSHAKE,
+)
+from minibroker.proxy.limits import SHOWN_HEAD_BYTES, SMALL_BYTES, UNREAD_MAX
 from minibroker.rig.faults import FaultSet
 from minibroker.trace.decode import Frames, decode
 from minibroker.trace.subject import TopicNames, learn_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
     from minibroker.kafka.protocol.message import Message
     from minibroker.proxy.heads import RequestHead
@@ -39,6 +48,11 @@ class Desk:
         self.on_event: Callable[[str], None] = lambda _: None
         """Gets a sentence about a connection: unreadable bytes, a broker that cannot be reached."""
         self.clock = SystemClock()
+        self.run: Callable[[Coroutine[None, None, None]], None] = self._run_in_task
+        """Runs work beside what calls it."""
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._unread: deque[tuple[Frames, int, int | None]] = deque()
+        """Exchanges that wait for one that takes long to decode, which is the first."""
         self._numbers = itertools.count(1)
         self.connection_numbers = itertools.count(1)
         self._releases: dict[Fault, list[Callable[[], None]]] = {}
@@ -79,11 +93,54 @@ class Desk:
             go_on()
 
     def note(self, frames: Frames, request_bytes: int, answer_bytes: int | None) -> None:
-        """Show an exchange to the onlookers. The sizes are those before long frames were cut."""
-        exchange = decode(frames._replace(number=next(self._numbers)), self.names)
+        """Show an exchange to the onlookers. The sizes are those before long frames were cut.
+
+        A long list in it is decoded beside the loop, and exchanges behind it wait: they are shown
+        in their order.
+        """
+        frames = frames._replace(number=next(self._numbers))
+        if not self._unread and _is_quick(frames):
+            self._show(decode(frames, self.names), request_bytes, answer_bytes)
+            return
+        if len(self._unread) >= UNREAD_MAX:
+            frames = frames._replace(request=frames.request[:SHOWN_HEAD_BYTES], answer=None)
+        self._unread.append((frames, request_bytes, answer_bytes))
+        if len(self._unread) == 1:
+            self.run(self._read())
+
+    async def _read(self) -> None:
+        """Decode and show what waits."""
+        while self._unread:
+            frames, request_bytes, answer_bytes = self._unread[0]
+            if _is_quick(frames):
+                exchange = decode(frames, self.names)
+            else:
+                exchange = await asyncio.to_thread(decode, frames, self.names)
+            self._unread.popleft()
+            self._show(exchange, request_bytes, answer_bytes)
+
+    def _show(self, exchange: Exchange, request_bytes: int, answer_bytes: int | None) -> None:
         exchange = exchange._replace(request_bytes=request_bytes, answer_bytes=answer_bytes)
         for show in self.onlookers:
             show(exchange)
+
+    def _run_in_task(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def finish(self) -> None:
+        """Show what is not shown yet."""
+        await asyncio.gather(*self._tasks)
+
+
+def _is_quick(frames: Frames) -> bool:
+    """Return whether frames are decoded in less than a millisecond: they are short, or records are
+    most of them.
+    """
+    if int.from_bytes(frames.request[:2]) in (PRODUCE, FETCH):
+        return True
+    return len(frames.request) + len(frames.answer or b"") <= SMALL_BYTES
 
 
 def _may_meet(fault: Fault, api_key: int) -> bool:

@@ -134,6 +134,7 @@ class KafkaProxy:
         for fault in self.faults:
             self._desk.release(fault)
         self._close()
+        await self._desk.finish()
 
     def _close(self) -> None:
         self._gates.close()

@@ -39,6 +39,7 @@ class Conversation:
 
     def __init__(self, desk: Desk | None = None) -> None:
         self.desk = desk or Desk()
+        self.desk.run = asyncio.run
         self.answers = AnswerSide(self.desk, self)
         self.requests = RequestSide(self.desk, self, self.answers)
         self.answers.make_room = self.requests.make_room

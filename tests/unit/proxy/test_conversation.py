@@ -23,10 +23,17 @@ from minibroker.kafka.protocol.messages.fetch import (
 )
 from minibroker.kafka.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from minibroker.kafka.protocol.messages.list_offsets import ListOffsetsRequest
-from minibroker.kafka.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from minibroker.kafka.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponseTopic,
+)
 from minibroker.kafka.protocol.primitives import Reader, Writer
+from minibroker.proxy.desk import Desk
 from minibroker.proxy.limits import HINTED_BYTES_MAX, LOOKED_AT_BYTES_MAX
 from minibroker.rig.faults import Fault
+from minibroker.trace.exchange import Exchange
 from tests.support.dialogues import answer_of, request_bytes
 from tests.support.proxy_wire import OWN, Conversation, framed
 
@@ -127,6 +134,29 @@ def test_api_versions_offers_no_version_whose_addresses_cannot_be_rewritten() ->
     answer = answer_of(request, 3, bytes(conversation.answered[4:]))
     offered = {key.api_key: key.max_version for key in answer.api_keys}
     assert offered == {METADATA: MetadataResponse.VERSIONS[1], API_VERSIONS: 99}
+
+
+async def test_a_long_list_is_shown_in_its_order() -> None:
+    """It is decoded beside the loop; what ends meanwhile waits to be shown."""
+    desk = Desk()
+    shown: list[Exchange] = []
+    desk.onlookers.append(shown.append)
+    topics = [MetadataResponseTopic(name=f"topic-{number}") for number in range(3_000)]
+    brokers = [MetadataResponseBroker(node_id=1, host="kafka", port=9092)]
+    conversation = Conversation(desk)
+    desk.run = desk._run_in_task
+    conversation.run = desk._run_in_task  # type: ignore[method-assign]
+    conversation.client_sends(framed(request_bytes(MetadataRequest(), 9, 1)))
+    conversation.client_sends(framed(request_bytes(BEAT, 3, 2)))
+    long_answer = MetadataResponse(brokers=brokers, topics=topics)
+    conversation.kafka_sends(answer_frame(long_answer, METADATA, 9, 1))
+    conversation.kafka_sends(beat(2))
+    assert shown == []
+    while conversation.answers.queue or not conversation.is_kafka_read:
+        await desk.finish()
+    await desk.finish()
+    assert [exchange.api for exchange in shown] == ["Metadata", "Heartbeat"]
+    assert len(shown[0].answer.topics) == 3_000  # type: ignore[union-attr]
 
 
 def test_a_delayed_request_and_those_behind_it_wait() -> None:
