@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from http import HTTPStatus
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 from minibroker.control.families import ProcessMetrics
 from minibroker.control.fault_rules import FaultRules
@@ -41,8 +40,8 @@ class ControlScope:
         self.slices = Slices()
         self.streams = Streams()
         self.waiting = WaitingRequests()
-        self._clients: WeakKeyDictionary[Broker, InnerClient] = WeakKeyDictionary()
-        """Broker → the client that asks it, until it is killed."""
+        self._clients: dict[int, InnerClient] = {}
+        """Id of a broker → the client that asks it; another one when it was started again."""
 
     @property
     def broker(self) -> Broker:
@@ -59,9 +58,10 @@ class ControlScope:
     def client(self, broker: Broker | None = None) -> InnerClient:
         """Return a client of a broker, None: of this one. Raises HttpError(503)."""
         broker = broker or self.broker
-        client = self._clients.get(broker)
-        if client is None:
-            client = self._clients[broker] = InnerClient(broker)
+        broker_id = broker.config.broker_id
+        client = self._clients.get(broker_id)
+        if client is None or client.broker is not broker:
+            client = self._clients[broker_id] = InnerClient(broker)
         return client
 
     def controller(self) -> InnerClient:

@@ -30,7 +30,8 @@ class InnerClient:
     """Asks one broker. Belongs to its loop."""
 
     def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+        self.broker = broker
+        """Constant."""
         self._metrics = Metrics()
         """Not the broker's: nobody sent these requests."""
         self._handlers: dict[int, Handler] = {}
@@ -45,17 +46,17 @@ class InnerClient:
         if version is not None:
             context.version = version
         outcome = attempt(context, handler, handler.request(**fields))
-        self._broker.partitions.commit()  # a journal may have staged records
+        self.broker.partitions.commit()  # a journal may have staged records
         if isinstance(outcome, Answer):
             return outcome.response
         response = await outcome.awaitable
-        self._broker.partitions.commit()
+        self.broker.partitions.commit()
         return response
 
     def _handler(self, api_key: int) -> Handler:
         handler = self._handlers.get(api_key)
         if handler is None:
-            versions = self._broker.services.supported_apis.get(api_key)
+            versions = self.broker.services.supported_apis.get(api_key)
             if versions is None:
                 raise KafkaError(
                     ErrorCode.UNSUPPORTED_VERSION, f"this broker does not serve API {api_key}"
@@ -64,11 +65,11 @@ class InnerClient:
         return handler
 
     def _context(self, handler: Handler) -> RequestContext:
-        services = copy(self._broker.services)
+        services = copy(self.broker.services)
         services.authorizer = None
         context = RequestContext(
             services=services,
-            listener=self._broker.config.listeners[0],
+            listener=self.broker.config.listeners[0],
             client_address="127.0.0.1:0",
             close_connection=_ignore_reason,
         )
