@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from selenium import webdriver
 from selenium.common.exceptions import (
+    ElementNotInteractableException,
     NoSuchElementException,
     StaleElementReferenceException,
     TimeoutException,
@@ -37,6 +38,12 @@ LOOK_S: Final = 0.05
 WORDS_MAX: Final = 3000
 """Characters of a page that a failure shows."""
 PROGRAMS: Final = ("chromium", "chromedriver")
+_NOT_THERE: Final = (
+    NoSuchElementException,
+    StaleElementReferenceException,
+    ElementNotInteractableException,
+)
+"""An element has not come yet, has left, or is hidden still."""
 _SWITCHES: Final = (
     "--headless=new",
     "--no-sandbox",  # a container has no user namespaces
@@ -115,17 +122,37 @@ class ConsolePage:
 
     def press(self, label: str, within: str = "body") -> None:
         """Press a button, once it is there."""
-        self.until(lambda: self.button(label, within) is not None)
-        self.button(label, within).click()
+        self._do(lambda: self.button(label, within).click())
+
+    def click(self, selector: str) -> None:
+        """Click the first element of a CSS selector, once it is there."""
+        self._do(lambda: self.find(selector).click())
 
     def fill(self, name: str, value: str, within: str = "main") -> None:
-        """Write into the field of this name, or choose in it."""
-        field = self.find(f"{within} [name={name}]")
-        if field.tag_name == "select":
-            Select(field).select_by_value(value)
-            return
-        field.clear()
-        field.send_keys(value)
+        """Write into the field of this name, or choose in it, once it is there."""
+
+        def write() -> None:
+            field = self.find(f"{within} [name={name}]")
+            if field.tag_name == "select":
+                Select(field).select_by_value(value)
+            else:
+                field.clear()
+                field.send_keys(value)
+
+        self._do(write)
+
+    def _do(self, act: Callable[[], object]) -> None:
+        """Do something to an element, once it is there and can be used.
+
+        A view that comes in place of another one takes its elements away at any moment; then the
+        act is done on the new ones.
+        """
+
+        def acts() -> bool:
+            act()
+            return True
+
+        self.until(acts)
 
     def unfold(self, summary: str) -> None:
         """Open what stands under a summary, once it is there."""
@@ -155,7 +182,7 @@ class ConsolePage:
         def looks(_: object) -> bool:
             try:
                 return holds()
-            except (NoSuchElementException, StaleElementReferenceException, IndexError):
+            except (*_NOT_THERE, IndexError):
                 return False
 
         try:

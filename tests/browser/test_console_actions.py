@@ -227,7 +227,7 @@ def test_records_are_found_by_offset_time_and_key(
         page.open("records/searched")
         for name, value in choice.items():
             page.fill(name, value)
-        page.find("[name=show]").click()
+        page.click("[name=show]")
         page.until(
             lambda values=values: [row[4] for row in page.rows("Records")] == values  # type: ignore[misc]
         )
@@ -241,9 +241,8 @@ def test_pages_of_records_follow_each_other(
         write(console_broker, "turned", b"v%d" % number)
     page.open("records/turned?from=offset&at=2&limit=2&partition=0")
     page.until(lambda: [row[4] for row in page.rows("Records")] == ["v2", "v3"])
-    older, newer = page.find_all("main a.button")
-    assert (older.text, newer.text) == ("Older", "Newer")
-    newer.click()
+    page.until(lambda: [a.text for a in page.find_all("main a.button")] == ["Older", "Newer"])
+    page.find_all("main a.button")[1].click()
     page.until(lambda: [row[4] for row in page.rows("Records")] == ["v4"])
     page.driver.back()
     page.until(lambda: [row[4] for row in page.rows("Records")] == ["v2", "v3"])
@@ -301,7 +300,7 @@ def test_a_schema_of_the_page_decodes_what_a_client_writes(
     write(broker, "orders", value)
     page.go("records/orders?registry=true")
     page.until(lambda: '{"id":9007199254740993}' in page.rows("Records")[0][4])
-    page.find("td button[aria-expanded]").click()
+    page.click("td button[aria-expanded]")
     page.until(lambda: "Schema id" in page.find(".record").text)
     page.go("schemas/orders-value")
     page.until(lambda: '"name": "Order"' in page.find("main > pre").text)
