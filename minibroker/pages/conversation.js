@@ -3,11 +3,12 @@
 // the rows in view alone. All text is set as text, never as markup.
 (() => {
   const [NUMBER, CONNECTION, ADDRESS, BROKER, API, VERSION, CORRELATION, CLIENT, AT, DURATION,
-    REQUEST_BYTES, ANSWER_BYTES, SUBJECT, ERROR, FAULT, TEXT] = Array(16).keys();
+    REQUEST_BYTES, ANSWER_BYTES, SUBJECT, ERROR, FAULT, END, TEXT] = Array(17).keys();
   const ROW = 44, ARROW_Y = 34, SPARE_ROWS = 8, LANES_MAX = 14;
   const POLLS = new Set(["Fetch", "Heartbeat", "ConsumerGroupHeartbeat", "ShareGroupHeartbeat",
     "ShareFetch", "StreamsGroupHeartbeat", "BrokerHeartbeat"]);
   const REQUEST = 0, ANSWER = 1, BOTH = 2;
+  const NO_ANSWER = "no answer";
   const ARROW_SEPARATOR = " → ";
   const $ = (id) => document.getElementById(id);
   const data = $("talk-data");
@@ -37,7 +38,7 @@
     return exchanges.filter((talk) =>
       (!api || talk[API] === api) && (!client || clientOf(talk) === client) &&
       (!broker || talk[BROKER] === broker) &&
-      (!slow || talk[DURATION] === null || talk[DURATION] >= slow) &&
+      (!slow || talk[END] === NO_ANSWER || talk[DURATION] >= slow) &&
       (!errors || talk[ERROR] !== null || talk[FAULT] !== null) &&
       (!polls || !POLLS.has(talk[API]) || talk[ERROR] !== null || talk[FAULT] !== null) &&
       (!text || [talk[API], talk[SUBJECT], talk[ERROR], talk[FAULT], talk[CLIENT], talk[TEXT]]
@@ -74,7 +75,7 @@
       rows.push({ at: event.at, kind: event.kind, talk: event.talk });
     }
     for (const [talk, from] of open) {
-      if (talk[DURATION] === null) bars.push({ talk, from, to: rows.length });
+      if (talk[END] === NO_ANSWER) bars.push({ talk, from, to: rows.length });
     }
     shelve();
     layLanes(talks);
@@ -149,7 +150,7 @@
     }
     label.append(span("subject", `${subject} `));
     if (row.kind !== REQUEST) label.append(span("time", span_ms(talk[DURATION])));
-    if (talk[DURATION] === null) label.append(span("fault", "no answer"));
+    if (talk[END]) label.append(span(talk[END] === NO_ANSWER ? "fault" : "time", talk[END]));
     return label;
   }
 
@@ -249,7 +250,7 @@
       ["client", `${talk[CLIENT] || "no client id"} at ${talk[ADDRESS]}, connection ${talk[CONNECTION]}`],
       ["broker", talk[BROKER]],
       ["at", new Date(talk[AT]).toISOString()],
-      ["took", talk[DURATION] === null ? "no answer" : `${talk[DURATION]} ms`],
+      ["took", talk[END] || `${talk[DURATION]} ms`],
       ["size", `${talk[REQUEST_BYTES]} bytes, answer ${talk[ANSWER_BYTES] === null ? "none" : `${talk[ANSWER_BYTES]} bytes`}`],
       ["about", talk[SUBJECT]],
     ];

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
+NO_ANSWER: Final = "no answer"
+"""The end of a request whose answer did not come; `conversation.js` knows it."""
 _LINES_MAX: Final = 2_000
 """Most lines that a reader without scripts gets."""
 
@@ -54,6 +56,8 @@ class Talk(Protocol):
     def error(self) -> str | None: ...
     @property
     def fault(self) -> str | None: ...
+    @property
+    def is_one_way(self) -> bool: ...
 
 
 def conversation(exchanges: Iterable[Talk], texts: Mapping[int, str] | None = None) -> Markup:
@@ -92,18 +96,25 @@ def _row(talk: Talk) -> list[Any]:
         talk.subject,
         talk.error,
         talk.fault,
+        _end(talk) if talk.duration_ms is None else None,
     ]
+
+
+def _end(talk: Talk) -> str:
+    """Return how an exchange ends: its duration, or why it has none."""
+    if talk.duration_ms is not None:
+        return f"{talk.duration_ms:.1f} ms"
+    return "no answer asked for" if talk.is_one_way else NO_ANSWER
 
 
 def _line(talk: Talk) -> str:
     """Return an exchange in one line, for a reader without scripts."""
-    end = "no answer" if talk.duration_ms is None else f"{talk.duration_ms:.1f} ms"
     parts = [
         f"{talk.api} v{talk.version}",
         f"{talk.client_id or talk.client_address} to {talk.broker}",
         talk.subject,
         talk.error or "",
         f"[{talk.fault}]" if talk.fault else "",
-        end,
+        _end(talk),
     ]
     return "  ".join(part for part in parts if part)

@@ -42,3 +42,8 @@ class Exchange(NamedTuple):
     """The request, None if its bytes could not be read or are not in memory any more."""
     answer: Message | None = None
     """The answer, None without one, or if its bytes could not be read."""
+
+    @property
+    def is_one_way(self) -> bool:
+        """Return whether no answer is to come: a Produce with acks 0."""
+        return getattr(self.request, "acks", None) == 0

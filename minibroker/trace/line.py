@@ -30,17 +30,12 @@ def to_line(exchange: Exchange) -> str:
 def outcome(exchange: Exchange) -> str:
     """Return the error or `ok`, the duration, and the fault that a rule made of it."""
     if exchange.answer_bytes is None:
-        text = "no answer asked for" if asks_for_none(exchange) else "no answer"
+        text = "no answer asked for" if exchange.is_one_way else "no answer"
     else:
         text = exchange.error or "ok"
         if exchange.duration_ms is not None:
             text += f", {exchange.duration_ms:.1f} ms"
     return f"{text}, fault: {printable(exchange.fault)}" if exchange.fault else text
-
-
-def asks_for_none(exchange: Exchange) -> bool:
-    """Return whether no answer was to come: a Produce with acks 0."""
-    return getattr(exchange.request, "acks", None) == 0
 
 
 def client_text(exchange: Exchange) -> str:

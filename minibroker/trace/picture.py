@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.kafka.foreign_text import printable
 from minibroker.pages.page import render
-from minibroker.trace.line import asks_for_none, client_text
+from minibroker.trace.line import client_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -137,7 +137,7 @@ def _row(
         subject = question if arrow.has_request else reply
     ends = arrow.has_answer
     note = printable(exchange.error or "") if ends else ""
-    if exchange.duration_ms is None and not asks_for_none(exchange):
+    if exchange.duration_ms is None and not exchange.is_one_way:
         note = "no answer"
     if exchange.fault:
         note = f"{note} ⚡ {printable(exchange.fault)}".strip()
@@ -166,7 +166,7 @@ def _bars(arrows: Sequence[Arrow], brokers: dict[str, float]) -> list[WaitingBar
     for number, arrow in enumerate(arrows):
         if arrow.has_request and not arrow.has_answer:
             starts[arrow.exchange.number] = number
-            if arrow.exchange.duration_ms is None and not asks_for_none(arrow.exchange):
+            if arrow.exchange.duration_ms is None and not arrow.exchange.is_one_way:
                 spans.append((number, len(arrows), arrow.exchange.broker))
         elif not arrow.has_request:
             start = starts.get(arrow.exchange.number, 0)

@@ -6,6 +6,7 @@ import json
 import re
 from html import unescape
 
+from minibroker.kafka.protocol.messages.produce import ProduceRequest
 from minibroker.pages.conversation import conversation
 from minibroker.trace.exchange import Exchange
 
@@ -42,12 +43,17 @@ def lines_of(markup: str) -> list[str]:
 
 def test_every_value_of_an_exchange_is_there_for_the_script() -> None:
     (row,) = data_of(conversation([EXCHANGE], {7: "all fields"}))
-    assert row == [*EXCHANGE[:15], "all fields"]
+    assert row == [*EXCHANGE[:15], None, "all fields"]
 
 
 def test_an_exchange_without_an_answer_has_neither_duration_nor_size() -> None:
-    (row,) = data_of(conversation([EXCHANGE._replace(duration_ms=None, answer_bytes=None)]))
-    assert (row[9], row[11], row[15]) == (None, None, None)
+    silent = EXCHANGE._replace(duration_ms=None, answer_bytes=None)
+    one_way = silent._replace(request=ProduceRequest(acks=0))
+    rows = data_of(conversation([silent, one_way]))
+    assert [(row[9], row[11], row[15], row[16]) for row in rows] == [
+        (None, None, "no answer", None),
+        (None, None, "no answer asked for", None),
+    ]
 
 
 def test_a_hostile_text_ends_no_element() -> None:
@@ -55,7 +61,7 @@ def test_a_hostile_text_ends_no_element() -> None:
     markup = conversation([hostile], {7: HOSTILE})
     assert markup.count("<script") == markup.count("</script>") == 1
     (row,) = data_of(markup)
-    assert [row[index] for index in (4, 7, 12, 14, 15)] == [HOSTILE] * 5
+    assert [row[index] for index in (4, 7, 12, 14, 16)] == [HOSTILE] * 5
 
 
 def test_without_scripts_each_exchange_is_a_line() -> None:
