@@ -272,7 +272,10 @@ def _parts(message: Message, names: Mapping[bytes, str], depth: int) -> Iterator
 def _list_parts(
     slot: str, items: list[Any], names: Mapping[bytes, str], depth: int
 ) -> Iterator[str]:
-    """Yield the first items of a list, or its size."""
+    """Yield the first items of a list, or its size.
+
+    A broker's own answer may have parts that are bytes already; nothing is known of those.
+    """
     if not items:
         return
     if not isinstance(items[0], Message):
@@ -285,7 +288,7 @@ def _list_parts(
         return
     shown_parts = False
     for item in items[:ITEMS_MAX]:
-        for part in _parts(item, names, depth + 1):
+        for part in _parts(item, names, depth + 1) if isinstance(item, Message) else ():
             shown_parts = True
             yield part
     if not shown_parts:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from minibroker.broker.handlers.common.encoded_struct import EncodedStruct
 from minibroker.kafka.protocol.message import Message
 from minibroker.kafka.protocol.messages.create_topics import (
     CreatableTopic,
@@ -172,6 +175,16 @@ def test_a_foreign_name_is_one_short_line() -> None:
     assert text.isprintable()
     many = MetadataRequest(topics=[MetadataRequestTopic(name="y" * 200) for _ in range(500)])
     assert len(describe(many, {})) == SUBJECT_MAX
+
+
+def test_a_part_that_is_bytes_already_has_no_text() -> None:
+    """A broker's Metadata answer: a topic that is refused, and one that was encoded before."""
+    refused = MetadataResponseTopic(error_code=29, name="secret")
+    encoded: Any = EncodedStruct(MetadataResponseTopic(name="orders"), 12, 0)
+    message = MetadataResponse(topics=[refused, encoded])
+    assert "secret TOPIC_AUTHORIZATION_FAILED" in describe(message, {})
+    message.topics.reverse()
+    assert "orders" not in describe(message, {})
 
 
 def test_an_exchange_has_the_subjects_of_both_sides() -> None:
