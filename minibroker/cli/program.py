@@ -40,16 +40,16 @@ def main(words: Sequence[str] | None = None) -> int:
         code = run_words(sys.argv[1:] if words is None else words, out, sys.stderr)
         out.flush()
     except BrokenPipeError:  # `… | head` has read enough
-        _drop_rest(out)
+        drop_rest(out)
         return EXIT_OK
     except OSError as error:  # a full disk, for instance; those of a verb's work are sentences
-        _drop_rest(out)
+        drop_rest(out)
         sys.stderr.write(f"minibroker: standard output: {error.strerror}\n")
         return EXIT_FAILED
     return code
 
 
-def _drop_rest(out: TextIO) -> None:
+def drop_rest(out: TextIO) -> None:
     """Let what is still buffered go nowhere: Python would complain about it at its exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
 

@@ -82,7 +82,8 @@ def _message_of(answer: Any) -> Message | None:
     for part in answer.parts[:_PARTS_MAX]:
         partition = part.partition
         topics.setdefault(partition.topic, []).append(
-            PartitionProduceResponse(
+            part.refusal  # a batch that was refused has no offset
+            or PartitionProduceResponse(
                 index=partition.index,
                 error_code=part.error_code,
                 base_offset=part.base_offset,

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from minibroker import __version__
+from minibroker.cli.program import drop_rest
 from minibroker.container.scripts.options import ScriptError, WordsError, help_of, parse
 from minibroker.kafka.errors import ConfigError, KafkaError, ProtocolError
 
@@ -53,10 +54,17 @@ def main(words: Sequence[str], out: TextIO = sys.stdout, errors: TextIO = sys.st
     module = import_module(f"minibroker.container.scripts.{module_name}")
     if module_name == "waiting":
         return int(module.run(name, rest, out, errors))
-    return _run(name, module, rest, out, errors)
+    try:
+        code = _run(name, module, rest, out, errors)
+        out.flush()
+    except BrokenPipeError:  # `… | head` has read enough
+        drop_rest(out)
+        return 1
+    return code
 
 
 def _run(name: str, module: Any, rest: list[str], out: TextIO, errors: TextIO) -> int:
+    """Run a script; return its exit code. Raises BrokenPipeError: nobody reads `out` any more."""
     options = module.OPTIONS[name]
     page = help_of(name, module.DOES[name], options)
     try:
@@ -75,7 +83,7 @@ def _run(name: str, module: Any, rest: list[str], out: TextIO, errors: TextIO) -
     except KafkaError as error:
         errors.write(f"{name}: {error.detail or error.code.meaning}\n")
     except BrokenPipeError:
-        return 1
+        raise
     except (OSError, ProtocolError, ConfigError) as error:
         errors.write(f"{name}: {error}\n")
     return 1

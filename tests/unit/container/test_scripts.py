@@ -313,7 +313,8 @@ def test_other_ways_to_wait_are_refused(words: str, sentence: str) -> None:
     assert sentence in errors
 
 
-def test_a_closed_pipe_is_no_traceback() -> None:
+@pytest.mark.parametrize("buffering", ["", "1"])
+def test_a_closed_pipe_is_no_traceback(buffering: str) -> None:
     with Broker(topics=["t"]) as broker:
         producer = Producer({"bootstrap.servers": broker.bootstrap})
         producer.produce("t", b"one")
@@ -323,7 +324,12 @@ def test_a_closed_pipe_is_no_traceback() -> None:
         script = (sys.executable, "-m", "minibroker.container.scripts", "kafka-console-consumer")
         words = ("--topic", "t", "--from-beginning", "--bootstrap-server", broker.bootstrap)
         done = subprocess.run(
-            [*script, *words], stdout=writing, stderr=subprocess.PIPE, timeout=60, check=False
+            [*script, *words],
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            timeout=60,
+            check=False,
+            env={**os.environ, "PYTHONUNBUFFERED": buffering},
         )
         os.close(writing)
     assert done.returncode == 1

@@ -13,6 +13,12 @@ if TYPE_CHECKING:
     from minibroker.testing import Broker
 
 
+@pytest.fixture(autouse=True)
+def only_followed(kafka_broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nobody watch the log: with `--kafka-report` the plugin does, and nothing is sketched."""
+    monkeypatch.setattr(kafka_broker._node.request_log, "_watchers", 0)
+
+
 def produce(broker: Broker, count: int, size_bytes: int = 1) -> None:
     producer = Producer(
         {"bootstrap.servers": broker.bootstrap, "log_level": 0, "linger.ms": 0, "client.id": "p"}
