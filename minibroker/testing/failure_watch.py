@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 from weakref import WeakSet
 
 from minibroker.clock import SystemClock
+from minibroker.testing.loop_thread import InThread
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Sequence
@@ -52,7 +53,7 @@ class Visible(Protocol):
         """Return passwords that no report may show."""
 
 
-class Watched(ABC):
+class Watched(InThread, ABC):
     """Brokers or a proxy of this process, which a watch can see."""
 
     watch: ClassVar[FailureWatch | None] = None
@@ -80,6 +81,10 @@ class Watched(ABC):
     def secrets(self) -> set[str]:
         """Return passwords that no report may show."""
         return set()
+
+    def _note_failure(self) -> None:
+        if self.watch is not None:
+            self.watch.look(self)
 
     @asynccontextmanager
     async def _in_sight(self, serving: AbstractAsyncContextManager[None]) -> AsyncIterator[None]:

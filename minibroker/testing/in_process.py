@@ -12,7 +12,7 @@ import tempfile
 from abc import abstractmethod
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from minibroker.broker.config.options import parse_topic
 from minibroker.broker.config.values import RELEASE_KEY
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from minibroker.testing.acls import AclRule
     from minibroker.testing.security import Security
 
-START_TIMEOUT_S: Final = 30.0
 WAIT_TIMEOUT_S: Final = 10.0
 LOAD_TIMEOUT_S: Final = 300.0
 """Longest load of a seed: it waits for no client, but a seed may be large."""
@@ -94,43 +93,6 @@ class InProcess(Watched):
         """Made at the start, with `security=…`."""
         self._certificates: str | None = None
         self._thread = LoopThread(lambda: self._in_sight(self._serving()), on_end=self._remove_data)
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            if self.watch is not None and kind is not None and self._thread.is_running:
-                self.watch.look(self)
-        finally:
-            self.stop()
-
-    async def __aenter__(self) -> Self:
-        await asyncio.wrap_future(self._thread.begin())
-        return self
-
-    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if self.watch is not None and kind is not None and self._thread.is_running:
-            await asyncio.to_thread(self.watch.look, self)
-        ended = self._thread.end()
-        if ended is not None:
-            await asyncio.wrap_future(ended)
-            self._thread.join()
-
-    def start(self) -> None:
-        """Start it; its address is known, and clients may come, when this returns.
-
-        Raises MinibrokerError.
-        """
-        self._thread.begin().result(START_TIMEOUT_S)
-
-    def stop(self) -> None:
-        """Stop it and remove its data in memory; do nothing if it is stopped."""
-        ended = self._thread.end()
-        if ended is not None:
-            ended.result(START_TIMEOUT_S)
-            self._thread.join()
 
     @property
     @abstractmethod

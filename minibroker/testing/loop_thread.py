@@ -1,6 +1,6 @@
 """`LoopThread`: a thread with a loop of its own, in which brokers serve a test.
 
-The test's thread begins and ends it, and runs coroutines in it.
+The test's thread begins and ends it, and runs coroutines in it. `InThread` is what serves there.
 """
 
 from __future__ import annotations
@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, Self
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from contextlib import AbstractAsyncContextManager
 
+START_TIMEOUT_S: Final = 30.0
 END_TIMEOUT_S = 30.0
 
 
@@ -93,3 +94,51 @@ class LoopThread:
         async with self._serving():
             started.set_result(None)
             await self._ending.wait()
+
+
+class InThread:
+    """Serves between `start` and `stop`, or in a `with` block, sync or async, on a loop in a thread
+    of its own.
+    """
+
+    _thread: LoopThread
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is not None and self._thread.is_running:
+                self._note_failure()
+        finally:
+            self.stop()
+
+    async def __aenter__(self) -> Self:
+        await asyncio.wrap_future(self._thread.begin())
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None and self._thread.is_running:
+            await asyncio.to_thread(self._note_failure)
+        ended = self._thread.end()
+        if ended is not None:
+            await asyncio.wrap_future(ended)
+            self._thread.join()
+
+    def start(self) -> None:
+        """Start it; its address is known, and clients may come, when this returns.
+
+        Raises MinibrokerError.
+        """
+        self._thread.begin().result(START_TIMEOUT_S)
+
+    def stop(self) -> None:
+        """Stop it and remove its data in memory; do nothing if it is stopped."""
+        ended = self._thread.end()
+        if ended is not None:
+            ended.result(START_TIMEOUT_S)
+            self._thread.join()
+
+    def _note_failure(self) -> None:
+        """Take note of how it is when its block ends with an error; nothing here."""

@@ -13,13 +13,13 @@ from __future__ import annotations
 import asyncio
 import re
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.client.given_settings import for_reader
 from minibroker.client.settings import client_settings
 from minibroker.testing.broker_faults import Faults
 from minibroker.testing.failure_watch import Watched, fault_snapshots
-from minibroker.testing.in_process import START_TIMEOUT_S, WAIT_TIMEOUT_S
+from minibroker.testing.in_process import WAIT_TIMEOUT_S
 from minibroker.testing.loop_thread import LoopThread
 from minibroker.testing.report import request_lines
 from minibroker.testing.request_calls import RequestCalls
@@ -85,40 +85,6 @@ class Proxy(Watched, RequestCalls):
         """Sentences about what was unusual: unreadable bytes, a broker that cannot be reached."""
         self.faults = Faults(self.on_proxy)
         """Faults to inject: `proxy.faults.add("Produce", error="NOT_LEADER_OR_FOLLOWER")`."""
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            if self.watch is not None and kind is not None and self._thread.is_running:
-                self.watch.look(self)
-        finally:
-            self.stop()
-
-    async def __aenter__(self) -> Self:
-        await asyncio.wrap_future(self._thread.begin())
-        return self
-
-    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if self.watch is not None and kind is not None and self._thread.is_running:
-            await asyncio.to_thread(self.watch.look, self)
-        ended = self._thread.end()
-        if ended is not None:
-            await asyncio.wrap_future(ended)
-            self._thread.join()
-
-    def start(self) -> None:
-        """Start it; clients may come when this returns. Raises ConfigError."""
-        self._thread.begin().result(START_TIMEOUT_S)
-
-    def stop(self) -> None:
-        """Stop it; do nothing if it is stopped."""
-        ended = self._thread.end()
-        if ended is not None:
-            ended.result(START_TIMEOUT_S)
-            self._thread.join()
 
     @asynccontextmanager
     async def _serving(self) -> AsyncIterator[None]:

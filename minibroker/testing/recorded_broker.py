@@ -13,11 +13,10 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final
 
 from minibroker.clock import SystemClock
-from minibroker.testing.in_process import START_TIMEOUT_S
-from minibroker.testing.loop_thread import LoopThread
+from minibroker.testing.loop_thread import InThread, LoopThread
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -29,8 +28,8 @@ EXCHANGES_MAX: Final = 10_000
 """Most exchanges, and most refusals, that are kept."""
 
 
-class RecordedBroker:
-    """A scripted broker in a `with` block, sync or async. Its loop runs in a thread of its own.
+class RecordedBroker(InThread):
+    """A scripted broker. Its start raises DialogueError or OSError for the file.
 
     Args:
         dialogue: the file of a conversation, JSON lines.
@@ -41,37 +40,12 @@ class RecordedBroker:
     def __init__(self, dialogue: str | Path, *, host: str = "127.0.0.1", port: int = 0) -> None:
         self._path = Path(dialogue)
         self._address = (host, port)
-        self._script: Script
         self._thread = LoopThread(self._serving)
         self._own_address = ("", 0)
         self.exchanges: list[Exchange] = []
         """The requests that were answered so far, oldest first, with their messages."""
         self.refusals: list[str] = []
         """A sentence for each request that was not recorded."""
-
-    def __enter__(self) -> Self:
-        """Start it. Raises DialogueError, OSError."""
-        self._script = _read(self._path)
-        self._thread.begin().result(START_TIMEOUT_S)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        ended = self._thread.end()
-        if ended is not None:
-            ended.result(START_TIMEOUT_S)
-            self._thread.join()
-
-    async def __aenter__(self) -> Self:
-        """Start it. Raises DialogueError, OSError."""
-        self._script = await asyncio.to_thread(_read, self._path)
-        await asyncio.wrap_future(self._thread.begin())
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        ended = self._thread.end()
-        if ended is not None:
-            await asyncio.wrap_future(ended)
-            self._thread.join()
 
     @property
     def bootstrap(self) -> str:
@@ -87,7 +61,7 @@ class RecordedBroker:
         from minibroker.trace.scripted_broker import ScriptedBroker  # noqa: PLC0415
 
         broker = ScriptedBroker(
-            self._script,
+            await asyncio.to_thread(_read, self._path),
             rewrite_all,
             SystemClock().now_ms,
             on_exchange=self._note_exchange,
