@@ -212,12 +212,12 @@ class ConsolePage:
         """Return the addresses that were asked since the last call and are not the broker's."""
         entries: list[dict[str, Any]] = self.driver.get_log("performance")  # type: ignore[no-untyped-call]
         messages = [json.loads(entry["message"])["message"] for entry in entries]
-        asked = [
+        urls = [
             message["params"]["request"]["url"]
             for message in messages
             if message["method"] == "Network.requestWillBeSent"
         ]
-        return [url for url in asked if not _is_of(url, self.url)]
+        return [url for url in urls if not _is_of(url, self.url)]
 
 
 _GO: Final = """

@@ -29,10 +29,10 @@ def broker() -> Iterator[Broker]:
 
 def expected(name: str) -> Verdict:
     """Return our answer on a pair: Apicurio's, but for the known differences."""
-    known = DIFFERENCES.get(name)
-    if known is None:
+    difference = DIFFERENCES.get(name)
+    if difference is None:
         return RECORDED[name]
-    return {**RECORDED[name], "backward": known.backward, "forward": known.forward}
+    return {**RECORDED[name], "backward": difference.backward, "forward": difference.forward}
 
 
 def test_every_pair_was_recorded() -> None:

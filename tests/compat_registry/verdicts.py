@@ -35,8 +35,8 @@ def verdict(url: str, pair: Pair) -> Verdict:
     registered = ask(url, "POST", f"/subjects/{subject}/versions", posted(pair.old, pair.kind))
     if registered.status != 200:
         return {"registered": registered.code}
-    found = ask(url, "POST", f"/subjects/{subject}", posted(pair.new, pair.kind))
-    result: Verdict = {"same": found.status == 200}
+    lookup = ask(url, "POST", f"/subjects/{subject}", posted(pair.new, pair.kind))
+    result: Verdict = {"same": lookup.status == 200}
     for name, level in LEVELS.items():
         configured = ask(url, "PUT", f"/config/{subject}", {"compatibility": level})
         assert configured.status == 200, configured

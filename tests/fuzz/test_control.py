@@ -82,12 +82,12 @@ def hostile_path(chance: random.Random, operation: ControlOperation) -> str:
     if part := operation.part_name:
         word = chance.choice((*NAMES[part], chance.choice(WORDS)))
         path = path.replace(f"{{{part}}}", quote(word, safe="%"))
-    known = operation.query.__struct_fields__
-    names = chance.sample((*known, "unknown"), chance.randint(0, min(3, len(known))))
+    query_fields = operation.query.__struct_fields__
+    names = chance.sample((*query_fields, "unknown"), chance.randint(0, min(3, len(query_fields))))
     if "wait_ms" in names:
         names.remove("wait_ms")
     fields = {name: chance.choice((*WORDS, "1", "orders")) for name in names}
-    if "timeout_ms" in known:
+    if "timeout_ms" in query_fields:
         fields["timeout_ms"] = "1"
     query = "&".join(f"{name}={quote(word)}" for name, word in fields.items())
     return f"{path}?{query}" if query else path

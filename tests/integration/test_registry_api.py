@@ -323,8 +323,8 @@ def test_metadata_and_rules_are_a_part_of_the_schema(url: str) -> None:
     assert second != first
     answer = ask(url, "GET", "/subjects/a/versions/2").body
     assert (answer["metadata"], answer["ruleSet"]) == (metadata, rules)
-    found = ask(url, "GET", "/subjects/a/metadata?key=owner&value=us").body
-    assert found["version"] == 2
+    version = ask(url, "GET", "/subjects/a/metadata?key=owner&value=us").body
+    assert version["version"] == 2
 
 
 def test_registry_says_what_it_is(url: str) -> None:

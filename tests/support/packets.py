@@ -133,8 +133,11 @@ def pcap(
         frame = linked(data, link, vlans)
         seconds, microseconds = divmod(at_us, 1_000_000)
         fraction = microseconds * 1_000 if nanoseconds else microseconds
-        kept = frame[:snap]
-        parts += (struct.pack(f"{order}IIII", seconds, fraction, len(kept), len(frame)), kept)
+        captured = frame[:snap]
+        parts += (
+            struct.pack(f"{order}IIII", seconds, fraction, len(captured), len(frame)),
+            captured,
+        )
     return b"".join(parts)
 
 

@@ -173,8 +173,8 @@ STRING, INTEGER, NUMBER = {"type": "string"}, {"type": "integer"}, {"type": "num
     ],
 )
 def test_a_change_has_its_reason(old: Any, new: Any, reason: str | None) -> None:
-    found = kinds(new, old)
-    assert found[-1:] == ([] if reason is None else [reason]), found
+    reasons = kinds(new, old)
+    assert reasons[-1:] == ([] if reason is None else [reason]), reasons
 
 
 def test_a_reason_says_where() -> None:

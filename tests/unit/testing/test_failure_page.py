@@ -71,8 +71,8 @@ def test_a_partition_without_a_leader_and_with_an_open_transaction_says_so() -> 
 
 
 def test_a_time_that_no_calendar_has_is_a_number() -> None:
-    found = records_page(record(b"v", at_ms=2**62), record(b"w", at_ms=-1), record(b"x"))
-    assert [cell for cell in found if cell in ("–", f"{2**62} ms", "14:13:20.000")] == [
+    page = records_page(record(b"v", at_ms=2**62), record(b"w", at_ms=-1), record(b"x"))
+    assert [cell for cell in page if cell in ("–", f"{2**62} ms", "14:13:20.000")] == [
         f"{2**62} ms",
         "–",
         "14:13:20.000",
@@ -81,13 +81,15 @@ def test_a_time_that_no_calendar_has_is_a_number() -> None:
 
 def test_a_group_has_its_lag_where_all_ends_are_known() -> None:
     member = GroupMember("m-1", "shop", "static", tuple(("t", index) for index in range(150)))
-    known = OffsetSnapshot("t", 0, 5, 9)
+    read_in_part = OffsetSnapshot("t", 0, 5, 9)
     ahead, unknown = OffsetSnapshot("t", 1, 9, 5), OffsetSnapshot("u", 0, 5, -1)
-    group = GroupSnapshot("g", "consumer", "Stable", [member], [known, ahead])
-    found = cells(shown(EMPTY._replace(groups=[group, group._replace(offsets=[known, unknown])])))
-    assert found[:10] == ["g", "consumer", "Stable", "1", "4", "g", "consumer", "Stable", "1", "–"]
-    assert any(cell.endswith("t-99 and 50 more") for cell in found)
-    assert found[-1] == "–", "nobody has the partition of the last offset"
+    group = GroupSnapshot("g", "consumer", "Stable", [member], [read_in_part, ahead])
+    texts = cells(
+        shown(EMPTY._replace(groups=[group, group._replace(offsets=[read_in_part, unknown])]))
+    )
+    assert texts[:10] == ["g", "consumer", "Stable", "1", "4", "g", "consumer", "Stable", "1", "–"]
+    assert any(cell.endswith("t-99 and 50 more") for cell in texts)
+    assert texts[-1] == "–", "nobody has the partition of the last offset"
 
 
 def test_a_transaction_shows_when_it_began() -> None:

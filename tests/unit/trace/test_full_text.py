@@ -87,10 +87,10 @@ def test_the_bytes_of_a_consumer_group_are_opened() -> None:
     topics = ConsumerProtocolSubscription(topics=["a", "b\n"]).to_bytes(0)
     protocols = [JoinGroupRequestProtocol(name="range", metadata=topics)]
     assert "metadata: a b\\n" in text_of(JoinGroupRequest(protocols=protocols), 5)
-    given = ConsumerProtocolAssignment(
+    assignment = ConsumerProtocolAssignment(
         assigned_partitions=[GivenPartitions(topic="a", partitions=[0, 2])]
     )
-    assert "assignment: a-0 a-2" in text_of(SyncGroupResponse(assignment=given.to_bytes(0)), 3)
+    assert "assignment: a-0 a-2" in text_of(SyncGroupResponse(assignment=assignment.to_bytes(0)), 3)
     other = text_of(SyncGroupResponse(assignment=b"\x00\x00other"), 3)
     assert "assignment: 7 B 0x00006f74686572" in other
 

@@ -68,15 +68,15 @@ def script_of(api: str, *pairs: tuple[Any, Any]) -> Script:
 def test_a_request_gets_its_answers_in_order_and_the_last_again() -> None:
     answers = [MetadataResponse(controller_id=number) for number in (1, 2)]
     script = script_of("Metadata", *((ask("a"), answer) for answer in answers))
-    found = [script.find(METADATA, 9, ask("a")) for _ in range(4)]
-    assert [scripted and scripted.answer for scripted in found] == [
+    replies = [script.find(METADATA, 9, ask("a")) for _ in range(4)]
+    assert [scripted and scripted.answer for scripted in replies] == [
         answers[0],
         answers[1],
         answers[1],
         answers[1],
     ]
-    assert found[0] is not None
-    assert found[0].duration_ms == EXCHANGE.duration_ms
+    assert replies[0] is not None
+    assert replies[0].duration_ms == EXCHANGE.duration_ms
 
 
 def test_other_fields_and_versions_are_another_request() -> None:
