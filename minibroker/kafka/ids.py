@@ -8,9 +8,7 @@ a byte position. A topic id is sixteen bytes, big-endian, as on the wire; sixtee
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import Final, NamedTuple, NewType
 
-Offset = NewType("Offset", int)
 Position = NewType("Position", int)
-ProducerId = NewType("ProducerId", int)
 BrokerId = NewType("BrokerId", int)
 TopicId = NewType("TopicId", bytes)
 

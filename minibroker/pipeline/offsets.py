@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 EARLIEST: Final = -2
 LATEST: Final = -1
 
-OFFSET_MAX: Final = 2**63 - 1
-
 PIECE_BYTES: Final = 1 << 20
 """Bytes of a partition in a batch with a limit in bytes, if it has so many and is in the batch.
 

@@ -10,7 +10,6 @@ import json
 import sys
 from pathlib import Path
 
-from protocol_specs.codegen.emit_config_keys import key_rows_source
 from protocol_specs.codegen.emit_module import api_source, stored_source
 from protocol_specs.codegen.emit_releases import releases_source
 from protocol_specs.codegen.emit_tables import api_keys_source, error_codes_source, names_source
@@ -46,12 +45,9 @@ def generate() -> dict[Path, str]:
     errors = json.loads((SPECS / "errors.json").read_text())
     releases = json.loads((SPECS / "releases.json").read_text())
     apis, stored_specs = load_specs()
-    config = PACKAGE / "broker" / "config"
-    config_keys = json.loads((config / "keys.json").read_text())
     protocol = PACKAGE / "kafka" / "protocol"
     files = {
         PACKAGE / "kafka" / "error_codes.py": error_codes_source(errors),
-        config / "key_rows.py": key_rows_source(config_keys),
         protocol / "api_keys.py": api_keys_source(apis),
         PACKAGE / "rig" / "names.py": names_source(apis, errors),
         protocol / "releases.py": releases_source(releases),

@@ -5,8 +5,8 @@ altered, and a sentence. Keys that Kafka 4 brought have `since`, so that its ser
 here; they and the keys that Kafka keeps to itself (`hidden`) are described only where they are set.
 `broker` names the broker keys that give the default of a topic's or group's key, with the factor to
 its unit. Defaults are texts as Kafka prints them, and a value is read when somebody asks for it,
-because a start needs some eighty of five hundred keys (`kafka.config_keys`). `make generate` makes
-`key_rows` of it, all but the sentences, which a start reads faster than JSON.
+because a start needs some eighty of five hundred keys (`kafka.config_keys`). Sentences are read
+again when somebody asks for one: no start does, and in memory they are the larger half.
 
 Our defaults differ from Kafka's only where one development node needs it:
 
@@ -36,14 +36,22 @@ DynamicBrokerConfig, GroupConfig, ClientMetricsConfigs.
 
 from __future__ import annotations
 
+import json
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from minibroker.broker.config.key_rows import ROWS
 from minibroker.kafka.config_keys import ConfigKey
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+
+def _rows() -> dict[str, list[dict[str, Any]]]:
+    """Return scope → rows of `keys.json`."""
+    scopes: dict[str, Any] = json.loads(Path(__file__).with_suffix(".json").read_bytes())
+    scopes["broker"] = [row for group in scopes["broker"].values() for row in group]
+    return scopes
 
 
 def _table(rows: Iterable[Mapping[str, Any]]) -> dict[str, ConfigKey]:
@@ -51,25 +59,27 @@ def _table(rows: Iterable[Mapping[str, Any]]) -> dict[str, ConfigKey]:
     return {row["name"]: ConfigKey(row) for row in rows}
 
 
-BROKER_KEYS: Final = _table(ROWS["broker"])
-TOPIC_KEYS: Final = _table(ROWS["topic"])
-GROUP_KEYS: Final = _table(ROWS["group"])
-CLIENT_METRICS_KEYS: Final = _table(ROWS["client-metrics"])
+_ROWS = _rows()
+BROKER_KEYS: Final = _table(_ROWS["broker"])
+TOPIC_KEYS: Final = _table(_ROWS["topic"])
+GROUP_KEYS: Final = _table(_ROWS["group"])
+CLIENT_METRICS_KEYS: Final = _table(_ROWS["client-metrics"])
 
 SYNONYMS: Final[dict[str, tuple[tuple[str, int], ...]]] = {
-    row["name"]: tuple(row["broker"].items()) for row in ROWS["topic"] if "broker" in row
+    row["name"]: tuple(row["broker"].items()) for row in _ROWS["topic"] if "broker" in row
 }
 """Topic key → broker keys that give its default, the strongest first, each with the factor to the
 topic key's unit. A key without an entry has no default of the broker.
 """
 BROKER_SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
-    row["name"]: tuple(row["units"]) for row in ROWS["broker"] if "units" in row
+    row["name"]: tuple(row["units"]) for row in _ROWS["broker"] if "units" in row
 }
 """Broker key → all keys of this setting in their units, the strongest first."""
 GROUP_SYNONYMS: Final[dict[str, str]] = {
-    row["name"]: next(iter(row["broker"])) for row in ROWS["group"] if "broker" in row
+    row["name"]: next(iter(row["broker"])) for row in _ROWS["group"] if "broker" in row
 }
 """Group key → broker key that gives its default."""
+del _ROWS
 FEATURE_KEYS: Final = (
     "transaction.version",
     "group.version",
@@ -81,15 +91,9 @@ FEATURE_KEYS: Final = (
 @cache
 def _sentences() -> dict[tuple[str, str], str]:
     """Return (scope, key) → sentence."""
-    # No start reads a sentence.
-    import json  # noqa: PLC0415
-    from pathlib import Path  # noqa: PLC0415
-
-    scopes: dict[str, Any] = json.loads(Path(__file__).with_suffix(".json").read_bytes())
-    scopes["broker"] = [row for group in scopes["broker"].values() for row in group]
     return {
         (scope, row["name"]): row["doc"]
-        for scope, rows in scopes.items()
+        for scope, rows in _rows().items()
         for row in rows
         if "doc" in row
     }

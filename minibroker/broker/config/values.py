@@ -42,7 +42,6 @@ class BrokerValues(ConfigValues):
 
     auto_create_topics_enable: bool
     auto_leader_rebalance_enable: bool
-    background_threads: int
     broker_rack: str | None
     connections_max_idle_ms: int
     controlled_shutdown_enable: bool
@@ -52,10 +51,6 @@ class BrokerValues(ConfigValues):
     default_replication_factor: int
     delete_topic_enable: bool
     fetch_max_bytes: int
-    group_initial_rebalance_delay_ms: int
-    group_max_session_timeout_ms: int
-    group_max_size: int
-    group_min_session_timeout_ms: int
     leader_imbalance_per_broker_percentage: int
     log_cleaner_backoff_ms: int
     log_cleaner_enable: bool
@@ -70,11 +65,8 @@ class BrokerValues(ConfigValues):
     max_incremental_fetch_session_cache_slots: int
     max_request_partition_size_limit: int
     message_max_bytes: int
-    metrics_num_samples: int
-    metrics_sample_window_ms: int
     min_insync_replicas: int
     num_partitions: int
-    num_recovery_threads_per_data_dir: int
     offset_metadata_max_bytes: int
     offsets_commit_required_acks: int
     offsets_commit_timeout_ms: int
@@ -95,16 +87,12 @@ class BrokerValues(ConfigValues):
     replica_fetch_min_bytes: int
     replica_fetch_response_max_bytes: int
     replica_fetch_wait_max_ms: int
-    replica_high_watermark_checkpoint_interval_ms: int
     replica_lag_time_max_ms: int
     replica_selector_class: str | None
     replica_socket_timeout_ms: int
     request_timeout_ms: int
     socket_listen_backlog_size: int
-    socket_receive_buffer_bytes: int
     socket_request_max_bytes: int
-    socket_send_buffer_bytes: int
-    telemetry_max_bytes: int
     transaction_abort_timed_out_transaction_cleanup_interval_ms: int
     transaction_max_timeout_ms: int
     transaction_partition_verification_enable: bool
@@ -115,7 +103,6 @@ class BrokerValues(ConfigValues):
     transaction_state_log_segment_bytes: int
     transactional_id_expiration_ms: int
     unclean_leader_election_enable: bool
-    zookeeper_max_in_flight_requests: int
     zookeeper_session_timeout_ms: int
 
     def __init__(

@@ -63,10 +63,6 @@ class Group:
         """Return the number of members, those with a member id but no join yet not counted."""
         raise NotImplementedError
 
-    def has_member(self, member_id: str) -> bool:
-        """Return whether it is a member now."""
-        raise NotImplementedError
-
     def is_subscribed_to(self, topic: str) -> bool:
         """Return whether its members read `topic` now.
 

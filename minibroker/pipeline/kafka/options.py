@@ -141,7 +141,6 @@ class SourceOptions(NamedTuple):
     """Topic → id that it must have."""
     emits_ranges: bool
     """True: a batch has the ranges of offsets, and not the records in them."""
-    group_id_prefix: str
     poll_timeout_ms: int
     offset_retries: int
     offset_retry_interval_ms: int
@@ -216,7 +215,6 @@ def parse(settings: Mapping[str, str], *, streaming: bool) -> SourceOptions:
         fail_on_data_loss=_one_of(options, "failOnDataLoss", ("true", "false")) == "true",
         topic_ids=_topic_ids(options),
         emits_ranges=emits_ranges(options),
-        group_id_prefix=options.get("groupidprefix", "minibroker-source"),
         poll_timeout_ms=_number(options, "kafkaConsumer.pollTimeoutMs", 120_000, least=1),
         offset_retries=_number(options, "fetchOffset.numRetries", 3, least=0),
         offset_retry_interval_ms=_number(options, "fetchOffset.retryIntervalMs", 1000, least=0),

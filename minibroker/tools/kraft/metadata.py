@@ -25,8 +25,6 @@ UNASSIGNED_DIRECTORY: Final = bytes(15) + b"\x01"
 """Id where the broker has still to choose the directory of a replica (DirectoryId.UNASSIGNED)."""
 NO_ACL_ID: Final = bytes(16)
 """Id of an ACL of the tree, which has none."""
-LOST_DIRECTORY: Final = bytes(15) + b"\x02"
-"""Id of a directory that failed (DirectoryId.LOST)."""
 
 
 class ConfigKind(IntEnum):

@@ -148,9 +148,6 @@ class ClassicGroup(Group):
     def member_count(self) -> int:
         return len(self.members)
 
-    def has_member(self, member_id: str) -> bool:
-        return member_id in self.members
-
     @property
     def is_simple(self) -> bool:
         """Return whether nobody ever joined the group: it only stores offsets."""

@@ -134,9 +134,6 @@ class ConsumerGroup(Group):
     def member_count(self) -> int:
         return len(self.members)
 
-    def has_member(self, member_id: str) -> bool:
-        return member_id in self.members
-
     def is_subscribed_to(self, topic: str) -> bool:
         return topic in self.subscriptions
 
