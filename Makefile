@@ -279,6 +279,7 @@ release-dialogues: $(VENV)/.test $(RECORDED_RELEASES:%=$(JARS)/%/.done) ## recor
 	$(BIN)/python -m tests.golden.record_releases $(ARGS)
 
 # In turns, so that the machine's speed cancels out. ARGS='--rounds 9 --rows raw': more, or less.
+# ARGS=--instructions: counted by valgrind, in 2 minutes, also beside other work.
 bench-diff: $(VENV)/.test ## the broker of this checkout beside another commit's, 10 minutes (BASE=COMMIT)
 	$(BIN)/python -m benchmarks.diff $(BASE) $(ARGS)
 

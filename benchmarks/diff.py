@@ -4,87 +4,43 @@ Both brokers are asked by this checkout's client, so only the broker differs. A 
 row of both sides, the sides in turn; the next round begins with the other side. A table shows the
 median of the ratios of the rounds and their range. CPU of the broker comes first: it is steady
 where the client takes the cores. A ratio below 1 is cheaper, or quicker, than the base.
+
+`--instructions` counts instead of timing: that shows a percent, and beside other work too.
 """
 
 import argparse
 import statistics
-import struct
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
-from benchmarks import scale_wire, wire
-from benchmarks.children import Child
+from benchmarks import instructions, scale_wire, wire
 from benchmarks.rows.raw import RawClient
+from benchmarks.sides import (
+    ROOT,
+    START_PATIENCE_S,
+    TOPIC,
+    Measured,
+    Side,
+    checkout_of,
+    connected,
+    fetch_all,
+    pipeline,
+    started,
+)
+from benchmarks.table import number
 from tests.support.processes import free_port
 
-ROOT: Final = Path(__file__).resolve().parents[1]
-CHECKOUTS: Final = ROOT / "build" / "bench-diff"
-TOPIC: Final = "diff"
-START_PATIENCE_S: Final = 60.0
 BURST_S: Final = 1.5
 BATCH_RECORDS: Final = 16
-FETCH_BYTES: Final = 1 << 20
 FILL_BYTES: Final = 64 << 20
 FETCH_PASSES: Final = 16
 KILLED_BATCHES: Final = 200_000
 """Batches of one record of 100 bytes that a killed broker leaves: some 34 MB."""
 RECOVERY_POINTS: Final = "recovery-point-offset-checkpoint"
-_BATCH_HEAD: Final = struct.Struct(">qi11xi")
-"""Base offset, length and last offset delta of a batch of format 2."""
-
-
-class Side(NamedTuple):
-    """One of the two commits."""
-
-    name: str
-    checkout: Path
-
-    def launch(self, directory: Path, port: int) -> Child:
-        """Start its broker with its data in `directory`."""
-        arguments = [
-            "serve",
-            "--listen",
-            f"127.0.0.1:{port}",
-            "--data-dir",
-            str(directory / "data"),
-        ]
-        return Child(
-            [sys.executable, "-m", "minibroker", *arguments],
-            output=directory / "output.log",
-            directory=self.checkout,
-            environment={"PYTHONPATH": str(self.checkout)},
-        )
-
-
-class Running(NamedTuple):
-    """A broker of a side that answers."""
-
-    side: Side
-    directory: Path
-    child: Child
-    port: int
-
-
-Measured = dict[str, float]
-"""Name of a figure → its value. For every figure less is better."""
-
-
-@contextmanager
-def started(side: Side, directory: Path) -> Iterator[Running]:
-    """Yield a broker of this side that answers Metadata; it is stopped at the end."""
-    port = free_port()
-    child = side.launch(directory, port)
-    try:
-        wire.wait_for_metadata(port, timeout_s=START_PATIENCE_S, check=child.check)
-        yield Running(side, directory, child, port)
-    finally:
-        child.stop()
 
 
 def measure_start(side: Side, directory: Path) -> Measured:
@@ -105,7 +61,7 @@ def measure_start(side: Side, directory: Path) -> Measured:
 def measure_raw(side: Side, directory: Path) -> Measured:
     """Return CPU and time of a Produce request with one record, 1, 5 and 50 in flight."""
     figures: Measured = {}
-    with started(side, directory) as broker, _connected(broker) as connection:
+    with started(side, directory) as broker, connected(broker) as connection:
         client = RawClient(connection, TOPIC, wire.one_record_batch(b"x" * 100))
         client.run(50, BURST_S / 2)
         for in_flight in (1, 5, 50):
@@ -120,17 +76,17 @@ def measure_raw(side: Side, directory: Path) -> Measured:
 
 def measure_batches(side: Side, directory: Path) -> Measured:
     """Return CPU seconds of a GB in batches of 16 records of 1 KB: produced, then fetched."""
-    with started(side, directory) as broker, _connected(broker) as connection:
+    with started(side, directory) as broker, connected(broker) as connection:
         batch = scale_wire.Batches(BATCH_RECORDS, 1000).at(time.time_ns() // 1_000_000)
         frame = wire.produce_frame(TOPIC, batch)
         count = FILL_BYTES // len(batch)
         before_s = broker.child.cpu_seconds()
-        _pipeline(connection, frame, count)
+        pipeline(connection, frame, count)
         produced_s = broker.child.cpu_seconds() - before_s
         gigabytes = count * len(batch) / 1e9
         before_s = broker.child.cpu_seconds()
         for _ in range(FETCH_PASSES):
-            _fetch_all(connection, count * BATCH_RECORDS)
+            fetch_all(connection, count * BATCH_RECORDS)
         fetched_s = (broker.child.cpu_seconds() - before_s) / FETCH_PASSES
     return {
         "produced, 1 KB, CPU s/GB": produced_s / gigabytes,
@@ -144,8 +100,8 @@ def measure_killed(side: Side, directory: Path) -> Measured:
     The recovery point is removed, so the start looks at every batch. Where the last sync stood at
     the kill depends on the moment, and a second of it outweighs what is compared.
     """
-    with started(side, directory) as broker, _connected(broker) as connection:
-        _pipeline(
+    with started(side, directory) as broker, connected(broker) as connection:
+        pipeline(
             connection, wire.produce_frame(TOPIC, wire.one_record_batch(b"x" * 100)), KILLED_BATCHES
         )
         broker.child.kill()
@@ -167,105 +123,70 @@ ROWS: Final[dict[str, Callable[[Side, Path], Measured]]] = {
 }
 
 
-@contextmanager
-def _connected(broker: Running) -> Iterator[wire.Connection]:
-    """Yield a connection to a broker with the topic of a row, led by it."""
-    connection = wire.Connection(broker.port)
-    try:
-        wire.create_topic(connection, TOPIC)
-        wire.wait_for_leader(connection, TOPIC)
-        yield connection
-    finally:
-        connection.close()
+Rows = Mapping[str, Callable[[Side, Path], Measured]]
+"""Name of a row → what measures it."""
 
 
-def _pipeline(connection: wire.Connection, frame: bytes, count: int, in_flight: int = 10) -> None:
-    """Send a Produce frame `count` times, `in_flight` at once. Raises WireError."""
-    request_count = answered = 0
-    while answered < count:
-        while request_count < count and request_count - answered < in_flight:
-            connection.socket.sendall(frame)
-            request_count += 1
-        error, _ = wire.produce_answer(connection.receive(), TOPIC)
-        if error:
-            raise wire.WireError(f"Produce answered error {error}")
-        answered += 1
-
-
-def _fetch_all(connection: wire.Connection, records: int) -> None:
-    """Fetch the topic from its second record to its end."""
-    offset = 1  # the first one asked for the leader
-    while offset <= records:
-        offset = _next_offset(scale_wire.fetch(connection, TOPIC, 0, offset, FETCH_BYTES))
-
-
-def _next_offset(batches: bytes) -> int:
-    """Return the offset behind the last whole batch of an answer. Raises WireError for none."""
-    position = next_offset = 0
-    while position + _BATCH_HEAD.size <= len(batches):
-        base_offset, length, last_delta = _BATCH_HEAD.unpack_from(batches, position)
-        position += 12 + length
-        if position > len(batches):
-            break
-        next_offset = base_offset + last_delta + 1
-    if not next_offset:
-        raise wire.WireError("Fetch answered no whole batch")
-    return next_offset
-
-
-def checkout_of(commit: str) -> Side:
-    """Return the side of a commit, its files below build/. Raises CalledProcessError."""
-    sha = _git("rev-parse", "--short=12", commit).decode().strip()
-    directory = CHECKOUTS / sha
-    if not directory.exists():
-        part = directory.with_suffix(".part")
-        part.mkdir(parents=True, exist_ok=True)
-        archive = _git("archive", sha, "minibroker", "protocol_specs")
-        subprocess.run(["tar", "-x", "-C", part], input=archive, check=True)
-        part.rename(directory)
-    return Side(sha, directory)
-
-
-def _git(*arguments: str) -> bytes:
-    return subprocess.run(["git", "-C", ROOT, *arguments], check=True, capture_output=True).stdout
-
-
-def compare(base: Side, own: Side, rows: Sequence[str], rounds: int) -> dict[str, list[float]]:
-    """Return the ratios here / base of each figure, one for each round."""
-    ratios: dict[str, list[float]] = {}
-    for number in range(rounds):
-        for row in rows:
+def compare(
+    base: Side, own: Side, names: Sequence[str], rounds: int, rows: Rows = ROWS
+) -> dict[str, list[tuple[float, float]]]:
+    """Return the values at base and here of each figure, a pair for each round."""
+    pairs: dict[str, list[tuple[float, float]]] = {}
+    for turn in range(rounds):
+        for row in names:
             figures: dict[str, Measured] = {}
-            for side in (base, own) if number % 2 == 0 else (own, base):
+            for side in (base, own) if turn % 2 == 0 else (own, base):
                 with tempfile.TemporaryDirectory(prefix="minibroker-diff-") as name:
-                    figures[side.name] = ROWS[row](side, Path(name))
+                    figures[side.name] = rows[row](side, Path(name))
             for figure, value in figures[own.name].items():
-                ratios.setdefault(figure, []).append(value / figures[base.name][figure])
-    return ratios
+                pairs.setdefault(figure, []).append((figures[base.name][figure], value))
+    return pairs
 
 
-def table(ratios: Mapping[str, Sequence[float]], base: str) -> str:
-    """Return the medians and ranges as a Markdown table, the figures of CPU first."""
-    lines = [f"| figure | here / {base}, median | range |", "|---|---:|---:|"]
-    for figure in sorted(ratios, key=lambda name: "CPU" not in name):
-        values = ratios[figure]
-        median = statistics.median(values)
-        lines.append(f"| {figure} | {median:.3f} | {min(values):.3f} to {max(values):.3f} |")
+def table(pairs: Mapping[str, Sequence[tuple[float, float]]], base: str) -> str:
+    """Return medians and ranges as a Markdown table, the figures of CPU first."""
+    lines = [f"| figure | {base} | here | here / {base} | range |", "|---|---:|---:|---:|---:|"]
+    for figure in sorted(pairs, key=lambda name: "CPU" not in name):
+        bases, owns = zip(*pairs[figure], strict=True)
+        ratios = [own_value / base_value for base_value, own_value in pairs[figure]]
+        values = f"{number(statistics.median(bases))} | {number(statistics.median(owns))}"
+        spread = f"{min(ratios):.3f} to {max(ratios):.3f}"
+        lines.append(f"| {figure} | {values} | {statistics.median(ratios):.3f} | {spread} |")
     return "\n".join(lines)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; return the exit code."""
+    options = _parser().parse_args(arguments)
+    rows = instructions.ROWS if options.instructions else ROWS
+    names = options.rows.split(",") if options.rows else list(rows)
+    if unknown := [name for name in names if name not in rows]:
+        print(f"no row {', '.join(unknown)}: there are {', '.join(rows)}", file=sys.stderr)
+        return 2
+    rounds = options.rounds or (1 if options.instructions else 5)
+    try:
+        if options.instructions:
+            instructions.require_valgrind()
+        base, own = checkout_of(options.base), Side("here", ROOT)
+        print(table(compare(base, own, names, rounds, rows), base.name))
+    except instructions.CounterError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.diff", description=__doc__)
     parser.add_argument("base", help="the commit to compare with")
-    parser.add_argument("--rounds", type=int, default=5, help="rounds of each row (default 5)")
     parser.add_argument(
-        "--rows", default=",".join(ROWS), help=f"of {', '.join(ROWS)} (default: all)"
+        "--instructions", action="store_true", help="count instructions of a request (valgrind)"
     )
-    options = parser.parse_args(arguments)
-    base, own = checkout_of(options.base), Side("here", ROOT)
-    print(table(compare(base, own, options.rows.split(","), options.rounds), base.name))
-    return 0
+    parser.add_argument("--rounds", type=int, help="rounds of each row (default 5; counted: 1)")
+    parser.add_argument(
+        "--rows",
+        help=f"of {', '.join(ROWS)}; counted: of {', '.join(instructions.ROWS)} (default: all)",
+    )
+    return parser
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ there is room for go out with one call, answers are only counted (all have one s
 when the clock has stopped.
 """
 
+import math
 import struct
 import time
 from typing import NamedTuple
@@ -93,8 +94,15 @@ class RawClient:
         self._check(count)
         return Burst(count / elapsed_s, client_share)
 
-    def _exchange(self, in_flight: int, deadline: float) -> int:
-        """Send until `deadline`, receive everything; returns the number of requests."""
+    def exchange(self, in_flight: int, count: int) -> int:
+        """Send exactly `count` requests, `in_flight` at once, and return `count`; RowError on a
+        wrong answer."""
+        self._check(self._exchange(in_flight, math.inf, count))
+        return count
+
+    def _exchange(self, in_flight: int, deadline: float, most: float = math.inf) -> int:
+        """Send until `deadline` or `most` requests, receive everything; returns the number of
+        requests, `in_flight` at least."""
         receive, answer_bytes = self._socket.recv_into, self._answer_bytes
         answers, limit = self._answers, len(self._answers) - _READ_BYTES
         count, answered, position = in_flight, 0, 0
@@ -106,7 +114,8 @@ class RawClient:
             position += got
             fresh = position // answer_bytes - answered
             answered += fresh
-            if fresh and time.perf_counter() < deadline and position < limit:
+            if fresh and count < most and time.perf_counter() < deadline and position < limit:
+                fresh = int(min(fresh, most - count))
                 self._send(count, fresh)
                 count += fresh
         return count

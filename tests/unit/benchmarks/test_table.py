@@ -12,12 +12,14 @@ from statistics import median
 
 import pytest
 
-from benchmarks import diff, scale_wire
-from benchmarks.diff import Measured, Side
+from benchmarks import diff, scale_wire, sides
+from benchmarks.children import Child
+from benchmarks.instructions import Counter
 from benchmarks.metrics import METRICS, Bar, Metric
 from benchmarks.pairs import changes, median_interval
 from benchmarks.profile_broker import summary
 from benchmarks.results import Results
+from benchmarks.sides import Measured, Running, Side
 from benchmarks.table import number, render
 from tests.support.made import ROOT
 
@@ -126,7 +128,7 @@ def test_it_holds_the_median_of_skewed_values_as_often_as_it_says() -> None:
 BASE, HERE = Side("base", Path()), Side("here", Path())
 
 
-def test_the_sides_take_turns_and_each_round_gives_a_ratio(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sides_take_turns_and_each_round_gives_a_pair(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
     values = {"base": iter([2.0, 4.0]), "here": iter([1.0, 4.0])}
 
@@ -135,24 +137,65 @@ def test_the_sides_take_turns_and_each_round_gives_a_ratio(monkeypatch: pytest.M
         return {"CPU": next(values[side.name])}
 
     monkeypatch.setitem(diff.ROWS, "row", measure)
-    assert diff.compare(BASE, HERE, ["row"], rounds=2) == {"CPU": [0.5, 1.0]}
+    assert diff.compare(BASE, HERE, ["row"], rounds=2) == {"CPU": [(2.0, 1.0), (4.0, 4.0)]}
     assert calls == ["base", "here", "here", "base"]
 
 
 def test_the_table_has_cpu_first_and_medians_with_their_range() -> None:
-    lines = diff.table({"start, s": [1.0], "start, CPU s": [0.9, 1.2, 1.0]}, "abc").splitlines()
-    assert lines[0] == "| figure | here / abc, median | range |"
+    pairs = {"start, s": [(2.0, 2.0)], "start, CPU s": [(1.0, 0.9), (1.0, 1.2), (1.0, 1.0)]}
+    lines = diff.table(pairs, "abc").splitlines()
+    assert lines[0] == "| figure | abc | here | here / abc | range |"
     assert lines[2:] == [
-        "| start, CPU s | 1.000 | 0.900 to 1.200 |",
-        "| start, s | 1.000 | 1.000 to 1.000 |",
+        "| start, CPU s | 1.00 | 1.00 | 1.000 | 0.900 to 1.200 |",
+        "| start, s | 2.00 | 2.00 | 1.000 | 1.000 to 1.000 |",
     ]
+
+
+def test_a_row_that_does_not_exist_is_refused_with_those_that_do(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert diff.main(["HEAD", "--instructions", "--rows", "raw,killed"]) == 2
+    assert capsys.readouterr().err == "no row killed: there are start, raw, produce, fetch\n"
+
+
+def test_instructions_without_valgrind_are_refused_with_the_way_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert diff.main(["HEAD", "--instructions"]) == 1
+    assert "apt-get install valgrind" in capsys.readouterr().err
+
+
+CONTROL = """#!/bin/sh
+cd {directory}
+echo "$1" >> log
+if [ "$1" = --dump ]; then
+    number=$(grep -c dump log)
+    echo "totals: ${{number}}00" > callgrind.$number
+fi
+"""
+
+
+def test_a_count_is_that_of_the_newest_dump_for_each_request(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program = tmp_path / "callgrind_control"
+    program.write_text(CONTROL.format(directory=tmp_path))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    child = Child([sys.executable, "-c", ""], output=tmp_path / "output")
+    child.wait(60)
+    counter = Counter(Running(HERE, tmp_path, child, 0))
+    assert [counter.each(lambda: 4), counter.each(lambda: 2)] == [25.0, 100.0]
+    log = (tmp_path / "log").read_text().split()
+    assert log == ["--zero", "--instr=on", "--instr=off", "--dump"] * 2
 
 
 def test_a_fetch_goes_on_behind_the_last_whole_batch() -> None:
     batch = scale_wire.Batches(16, 10).at(0)
-    assert diff._next_offset(batch + batch[:40]) == 16
+    assert sides._next_offset(batch + batch[:40]) == 16
     with pytest.raises(diff.wire.WireError, match="no whole batch"):
-        diff._next_offset(batch[:40])
+        sides._next_offset(batch[:40])
 
 
 # The judge: bars relative to other brokers, both directions, and what a missing broker does.
