@@ -31,6 +31,7 @@ HANDLER_LINES_USUAL = 250
 
 PRINTS = (
     "protocol_specs/codegen/",
+    "tests/clients/proxy_suites.py",
     "tests/support/installed.py",
     "tests/support/smoke.py",
     "tests/support/wheels.py",
