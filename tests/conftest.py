@@ -20,6 +20,7 @@ import hypothesis
 import pytest
 
 from tests.support import durations, schedule, skips
+from tests.support.altered_settings import check_settings
 from tests.support.broker import Minibroker
 from tests.support.java import missing_java
 from tests.support.memory import directory_in_memory
@@ -109,6 +110,20 @@ def _fail_instead(item: pytest.Item, sentence: str) -> None:
 
 
 @pytest.fixture(scope="session")
+def shared_brokers() -> list[KafkaPeer | Minibroker]:
+    """Return the brokers that tests share, as far as they run."""
+    return []
+
+
+@pytest.fixture(autouse=True, scope="module")
+def usual_settings(shared_brokers: list[KafkaPeer | Minibroker]) -> Iterator[None]:
+    """Check after each module that shared brokers have their usual settings."""
+    yield
+    for broker in shared_brokers:
+        check_settings(broker)
+
+
+@pytest.fixture(scope="session")
 def peers_directory() -> Iterator[Path]:
     """Yield the directory of the servers that a run shares: in memory, nobody judges their disk."""
     with directory_in_memory() as directory:
@@ -125,33 +140,45 @@ def zookeeper(peers_directory: Path) -> Iterator[ZooKeeper]:
 
 
 @pytest.fixture(scope="session")
-def kafka_39(zookeeper: ZooKeeper, peers_directory: Path) -> Iterator[KafkaPeer]:
+def kafka_39(
+    zookeeper: ZooKeeper, peers_directory: Path, shared_brokers: list[KafkaPeer | Minibroker]
+) -> Iterator[KafkaPeer]:
     """Yield Apache Kafka 3.9.1 in ZooKeeper mode."""
     peer = KafkaPeer(
         "3.9.1", peers_directory / "kafka-3.9.1", zookeeper=f"{zookeeper.connect}/kafka39"
     )
     peer.start()
+    shared_brokers.append(peer)
     yield peer
+    shared_brokers.remove(peer)
     peer.kill()
 
 
 @pytest.fixture(scope="session")
-def kafka_44(peers_directory: Path) -> Iterator[KafkaPeer]:
+def kafka_44(
+    peers_directory: Path, shared_brokers: list[KafkaPeer | Minibroker]
+) -> Iterator[KafkaPeer]:
     """Yield Apache Kafka 4.4.0, one KRaft node."""
     peer = KafkaPeer("4.4.0", peers_directory / "kafka-4.4.0")
     peer.start()
+    shared_brokers.append(peer)
     yield peer
+    shared_brokers.remove(peer)
     peer.kill()
 
 
 @pytest.fixture(scope="session")
-def minibroker(peers_directory: Path) -> Iterator[Minibroker]:
+def minibroker(
+    peers_directory: Path, shared_brokers: list[KafkaPeer | Minibroker]
+) -> Iterator[Minibroker]:
     """Yield one minibroker for the tests that only use topics of their own."""
     directory = peers_directory / "minibroker"
     directory.mkdir()
     broker = Minibroker(directory / "data", directory / "broker.log", settings=ONE_NODE)
     broker.start()
+    shared_brokers.append(broker)
     yield broker
+    shared_brokers.remove(broker)
     broker.stop()
 
 

@@ -34,6 +34,11 @@ VERB_SECONDS = 120.0
 PROBE_SECONDS = 2.0
 OWN_PORT = re.compile(r"(?:CONTROLLER|NODES)://127\.0\.0\.1:(\d+)")
 HOST_AND_PORT = re.compile(r"127\.0\.0\.1:(\d+)")
+RECOVERY = {"metadata.recovery.rebootstrap.trigger.ms": "30000"}
+"""Nodes of KRaft that stop together answer Metadata with no broker at all. librdkafka 2.16 forgets
+all brokers then, and may never ask the bootstrap servers again (its issue 5301) before this time
+is over: 5 minutes where it is not set.
+"""
 HEAP = ("-Xmx400m", *java.JVM_OPTIONS[1:])
 
 
@@ -131,7 +136,7 @@ class OneCluster:
         """Return settings for librdkafka."""
         login = {} if self.login is None else self.login.librdkafka()
         # Each refused connection of a switch would be a line.
-        return {"bootstrap.servers": self.address, "log_level": "0", **login}
+        return {"bootstrap.servers": self.address, "log_level": "0", **RECOVERY, **login}
 
     def serve(self) -> None:
         """Start minibroker; ready when it says so."""

@@ -6,6 +6,7 @@ consumer (`read_all`), our source and Spark's connector.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
@@ -23,7 +24,7 @@ from tests.support.old_clients import OLD_CLIENTS
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 SECONDS: Final = 300.0
 BROKER_ID: Final = "0"
@@ -162,7 +163,12 @@ def fill_compacted(address: str, topic: str) -> None:
     Every four flushes one key less is written. The last record has a key of its own and fills a
     segment. So all superseded records are in closed segments, and the others stay for good.
     """
-    hasten_cleaner(address)
+    with hastened_cleaner(address):
+        fill_and_compact(address, topic)
+
+
+def fill_and_compact(address: str, topic: str) -> None:
+    """Write the records, and wait until they are compacted."""
     create(
         address,
         topic,
@@ -181,14 +187,21 @@ def fill_compacted(address: str, topic: str) -> None:
     wait_until(lambda: len(read_all(address, topic)) == 11, f"{topic} is compacted")
 
 
-def hasten_cleaner(address: str) -> None:
-    """Make the cleaner look every 100 ms instead of every 15 s."""
-    wanted = ConfigEntry(
-        "log.cleaner.backoff.ms", "100", incremental_operation=AlterConfigOpType.SET
-    )
-    resource = ConfigResource(ResourceType.BROKER, BROKER_ID, incremental_configs=[wanted])
+@contextmanager
+def hastened_cleaner(address: str) -> Iterator[None]:
+    """Make the cleaner look every 100 ms instead of every 15 s, as long as the block runs."""
     client = AdminClient({"bootstrap.servers": address})
-    client.incremental_alter_configs([resource])[resource].result(SECONDS)
+
+    def alter(operation: AlterConfigOpType) -> None:
+        entry = ConfigEntry("log.cleaner.backoff.ms", "100", incremental_operation=operation)
+        resource = ConfigResource(ResourceType.BROKER, BROKER_ID, incremental_configs=[entry])
+        client.incremental_alter_configs([resource])[resource].result(SECONDS)
+
+    alter(AlterConfigOpType.SET)
+    try:
+        yield
+    finally:
+        alter(AlterConfigOpType.DELETE)
 
 
 Read = tuple[int, bytes | None, bytes | None]
