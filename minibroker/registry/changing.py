@@ -14,6 +14,7 @@ from minibroker.registry.entries import (
     DeletedSubject,
     Entry,
     ErasedVersion,
+    HighestId,
     ModeEntry,
     SchemaText,
     SettingsEntry,
@@ -34,7 +35,7 @@ from minibroker.registry.state import IMPORT, READONLY, READONLY_OVERRIDE, READW
 from minibroker.registry.subjects import DEFAULT, context_of, prefix_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Container, Mapping, Sequence
 
     from minibroker.broker.slices import Steps
     from minibroker.registry.state import RegistryState
@@ -88,8 +89,21 @@ def register(
     if schema_id > NUMBER_MAX or number > NUMBER_MAX:
         raise is_not_permitted(f"ids and versions end at {NUMBER_MAX}")
     entry = VersionEntry(subject, number, schema_id, schema)
-    is_new = context != DEFAULT and context not in state.contexts
-    return Revision([*([ContextEntry(context)] if is_new else []), entry], entry)
+    old = state.subjects.get(subject, {}).get(number)
+    entries = _id_note(state, subject, () if old is None else (old.schema_id,))
+    if context != DEFAULT and context not in state.contexts:
+        entries.append(ContextEntry(context))
+    return Revision([*entries, entry], entry)
+
+
+def _id_note(state: RegistryState, subject: str, ids: Container[int]) -> list[Entry]:
+    """Return the entry to write before versions of a subject go for good, or none: the highest id
+    of its context, if it is among `ids`, those of the versions. Else it would be given again once
+    the topic is compacted and read anew.
+    """
+    context = context_of(subject)
+    last_id = state.last_id(context)
+    return [HighestId(context, last_id)] if last_id in ids else []
 
 
 def _new_version(state: RegistryState, subject: str, version: int) -> int:
@@ -115,14 +129,16 @@ def delete_subject(state: RegistryState, subject: str, *, permanent: bool) -> St
     if not permanent and state.latest(subject) is None:
         raise is_soft_deleted(subject)
     numbers: list[int] = []
+    ids: set[int] = set()
     for version, entry in state.subjects[subject].items():
         if permanent or not entry.is_deleted:
             _check_unreferenced(state, subject, version)
             numbers.append(version)
+            ids.add(entry.schema_id)
         yield
     if permanent:
         erased = yield from gather(ErasedVersion(subject, version) for version in numbers)
-        return Revision(erased, numbers)
+        return Revision([*_id_note(state, subject, ids), *erased], numbers)
     entries: list[Entry] = [DeletedSubject(subject, numbers[-1])]
     if subject in state.modes:
         entries.append(ModeEntry(subject, None))
@@ -151,8 +167,10 @@ def delete_version(
     if not permanent and entry.is_deleted:
         raise is_version_soft_deleted(subject, version)
     _check_unreferenced(state, subject, version)
-    changed = ErasedVersion(subject, version) if permanent else entry._replace(is_deleted=True)
-    return Revision([changed], version)
+    if permanent:
+        note = _id_note(state, subject, (entry.schema_id,))
+        return Revision([*note, ErasedVersion(subject, version)], version)
+    return Revision([entry._replace(is_deleted=True)], version)
 
 
 def _check_unreferenced(state: RegistryState, subject: str, version: int) -> None:

@@ -9,9 +9,11 @@
 | `{"keytype":"MODE","subject":…,"magic":0}` | a mode; none: removed |
 | `{"keytype":"CONTEXT","tenant":"default","context":…,"magic":0}` | a context |
 | `{"keytype":"NOOP","magic":0}` | none |
+| `{"keytype":"NOOP","context":…,"magic":0}` | the highest id that a context ever gave |
 
 The bytes of a key are those that Confluent's registry writes, so that a record of either takes the
-place of one of the other when the topic is compacted.
+place of one of the other when the topic is compacted. The last row is none of theirs: since 7.0
+they read no field of a NOOP that they do not know, and no value of it.
 """
 
 from __future__ import annotations
@@ -104,6 +106,13 @@ class ContextEntry(NamedTuple):
     context: str
 
 
+class HighestId(NamedTuple):
+    """The highest id that a context ever gave, once no version may be left that has it."""
+
+    context: str
+    schema_id: int
+
+
 Entry: TypeAlias = (
     VersionEntry
     | ErasedVersion
@@ -112,6 +121,7 @@ Entry: TypeAlias = (
     | SettingsEntry
     | ModeEntry
     | ContextEntry
+    | HighestId
 )
 
 CONFIG_FIELDS: Final = {
@@ -166,6 +176,8 @@ def _parts_of(entry: Entry) -> tuple[dict[str, Any], dict[str, Any] | None]:
         case ContextEntry(context):
             fields = {"tenant": "default", "context": context}
             return {"keytype": "CONTEXT", **fields, "magic": 0}, fields
+        case HighestId(context, schema_id):
+            return _key("NOOP", context=context), {"id": schema_id}
 
 
 def _version_value(entry: VersionEntry) -> dict[str, Any]:
@@ -231,6 +243,10 @@ class _Subject(msgspec.Struct):
     version: int = 0
 
 
+class _Id(msgspec.Struct):
+    id: int
+
+
 class _Mode(msgspec.Struct):
     mode: str
 
@@ -263,7 +279,17 @@ def _entry_of(key: _Key, value: bytes | None) -> Entry | None:
             return ClearedSubject(msgspec.json.decode(value, type=_Subject).subject)
         case "CONTEXT" if value is not None and key.context is not None:
             return ContextEntry(key.context)
+        case "NOOP" if value is not None and key.context is not None:
+            schema_id = msgspec.json.decode(value, type=_Id).id
+            return HighestId(key.context, _checked_id(schema_id))
     return None
+
+
+def _checked_id(schema_id: int) -> int:
+    """Return an id that can be one. Raises UnreadableError."""
+    if not 0 <= schema_id <= NUMBER_MAX:
+        raise UnreadableError(f"its id is {schema_id}")
+    return schema_id
 
 
 def usable_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -282,8 +308,6 @@ def _version_of(key: _Key, value: bytes | None) -> Entry:
     if value is None:
         return ErasedVersion(key.subject, key.version)
     fields = msgspec.json.decode(value, type=_Version)
-    if not 0 <= fields.id <= NUMBER_MAX:
-        raise UnreadableError(f"its id is {fields.id}")
     references = tuple(
         Reference(reference.name, reference.subject, reference.version)
         for reference in fields.references or ()
@@ -295,4 +319,4 @@ def _version_of(key: _Key, value: bytes | None) -> Entry:
         sorted_json(fields.metadata),
         sorted_json(fields.rule_set),
     )
-    return VersionEntry(key.subject, key.version, fields.id, schema, fields.deleted)
+    return VersionEntry(key.subject, key.version, _checked_id(fields.id), schema, fields.deleted)

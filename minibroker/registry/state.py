@@ -15,6 +15,7 @@ from minibroker.registry.entries import (
     DeletedSubject,
     Entry,
     ErasedVersion,
+    HighestId,
     ModeEntry,
     SchemaText,
     SettingsEntry,
@@ -179,6 +180,11 @@ class RegistryState:
                 _set(self.modes, subject, mode)
             case ContextEntry(context):
                 self.contexts.add(context)
+            case HighestId(context, schema_id):
+                self._raise_last_id(context, schema_id)
+
+    def _raise_last_id(self, context: str, schema_id: int) -> None:
+        self._last_ids[context] = max(self._last_ids.get(context, 0), schema_id)
 
     def _add(self, entry: VersionEntry) -> None:
         subject, context = entry.subject, context_of(entry.subject)
@@ -199,7 +205,7 @@ class RegistryState:
         self.contexts.add(context)
         self.schemas[key] = entry.schema
         self._ids.setdefault((context, entry.schema), {})[entry.schema_id] = None
-        self._last_ids[context] = max(self._last_ids.get(context, 0), entry.schema_id)
+        self._raise_last_id(context, entry.schema_id)
         place = SchemaPlace(subject, entry.version)
         self._places.setdefault(key, {}).setdefault(subject, {})[entry.version] = None
         for reference in entry.schema.references:

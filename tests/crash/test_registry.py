@@ -1,4 +1,5 @@
-"""kill -9 while clients register schemas: no id that was answered is lost, none is given twice.
+"""kill -9 while clients register schemas: no id that was answered is lost, none is given twice; nor
+is one whose schema was deleted for good.
 
 Several clients register new schemas in subjects of their own and in one that all use. The broker
 is killed after a random number of answers, starts again, and goes on. `MINIBROKER_CRASHES=500`
@@ -17,11 +18,12 @@ import pytest
 
 from tests.support.broker import Minibroker
 from tests.support.processes import free_port
-from tests.support.registry_calls import ask, posted, record
+from tests.support.registry_calls import ask, posted, record, register
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+SECONDS = 60
 KILLS_A_DIRECTORY = 4
 DIRECTORIES = max(1, int(os.environ.get("MINIBROKER_CRASHES", "30")) // 40)
 CLIENTS = 6
@@ -80,7 +82,7 @@ def test_registry_that_is_killed_loses_no_id_and_gives_none_twice(
         registering = Registering(url, turn)
         registering.start()
         for _ in range(chance.randrange(1, 60)):
-            assert registering.arrived.acquire(timeout=60)
+            assert registering.arrived.acquire(timeout=SECONDS)
         broker.kill()
         registering.join()
         answered |= registering.answered
@@ -106,3 +108,60 @@ def check(url: str, answered: dict[str, int]) -> None:
     last = max(texts)
     new = ask(url, "POST", "/subjects/new/versions", posted(record("y", name="Last")))
     assert new.body["id"] == last + 1
+
+
+EAGER_CLEANER = {
+    "log.cleaner.backoff.ms": "100",
+    "log.cleaner.min.cleanable.ratio": "0.01",
+    "log.initial.task.delay.ms": "0",
+    "minibroker.log.cleaner.idle.ms": "100",
+}
+
+
+def in_the_log(directory: Path, text: bytes) -> bool:
+    """Return whether a segment has a text, or is being replaced."""
+    try:
+        return any(text in segment.read_bytes() for segment in directory.glob("*.log"))
+    except FileNotFoundError:
+        return True
+
+
+def test_id_of_an_erased_schema_is_not_given_again_after_a_compaction_and_a_kill(
+    tmp_path: Path,
+) -> None:
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    # A segment has a batch or two, so that the cleaner takes all but the last ones.
+    topic = "_schemas:1:cleanup.policy=compact:segment.bytes=400:delete.retention.ms=0"
+    broker = Minibroker(
+        tmp_path / "data",
+        tmp_path / "log",
+        settings=EAGER_CLEANER,
+        topics=[topic],
+        arguments=["--registry", f"127.0.0.1:{port}"],
+    )
+    broker.start()
+    assert broker.process is not None
+    for subject, schema in (("a", '"int"'), ("b", '"long"'), (":.c:a", '"int"')):
+        register(url, subject, schema)
+    for subject, number in (("b", 2), (":.c:a", 1)):
+        text = b'"subject":"%b","version":1,"id":%d' % (subject.encode(), number)
+        assert in_the_log(broker.data_dir / "_schemas-0", text)
+        for query in ("", "?permanent=true"):
+            answer = ask(url, "DELETE", f"/subjects/{subject}{query}")
+            assert answer.status == 200, answer
+        for level in ("FULL", "NONE") * 4:
+            assert ask(url, "PUT", "/config", {"compatibility": level}).status == 200
+        broker.process.wait_until(
+            lambda text=text: not in_the_log(broker.data_dir / "_schemas-0", text),
+            SECONDS,
+            f"a compaction without {text!r}",
+        )
+    broker.kill()
+    broker.start()
+    try:
+        assert register(url, "a", '"string"') == 3
+        assert register(url, ":.c:a", '"string"') == 2
+        assert ask(url, "GET", "/subjects/b/versions?deleted=true").status == 404
+    finally:
+        broker.kill()

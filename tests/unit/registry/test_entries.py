@@ -12,6 +12,7 @@ from minibroker.registry.entries import (
     DeletedSubject,
     Entry,
     ErasedVersion,
+    HighestId,
     ModeEntry,
     Reference,
     SchemaText,
@@ -41,6 +42,7 @@ ENTRIES: list[Entry] = [
     ModeEntry(None, "IMPORT"),
     ModeEntry(":.staging:", None),
     ContextEntry(".staging"),
+    HighestId(".staging", 17),
 ]
 
 
@@ -57,6 +59,7 @@ def test_keys_have_the_bytes_of_confluents_registry() -> None:
         '{"keytype":"MODE","subject":null,"magic":0}',
         '{"keytype":"MODE","subject":":.staging:","magic":0}',
         '{"keytype":"CONTEXT","tenant":"default","context":".staging","magic":0}',
+        '{"keytype":"NOOP","context":".staging","magic":0}',
     ]
 
 

@@ -7,6 +7,7 @@ from minibroker.registry.entries import (
     DeletedSubject,
     Entry,
     ErasedVersion,
+    HighestId,
     ModeEntry,
     Reference,
     SchemaText,
@@ -41,6 +42,12 @@ def test_ids_go_on_above_all_that_there_were() -> None:
     assert state.next_id(".other") == 1
     assert state.schemas == {}
     assert state.id_of(".", INT) is None
+
+
+def test_highest_id_counts_without_its_version() -> None:
+    state = state_of(VersionEntry("a", 1, 2, INT), HighestId(".", 7), HighestId(".", 3))
+    assert state.next_id(".") == 8
+    assert state.contexts == {"."}
 
 
 def test_context_has_ids_of_its_own() -> None:
