@@ -72,18 +72,21 @@ def has_addresses(api_key: int, version: int) -> bool:
     return place is not None and version >= place.first_version
 
 
-def may_have_hint(api_key: int, frame: bytes) -> bool:
-    """Return False only if the answer certainly has no address in the tagged field at its end.
+def may_have_hint(api_key: int, data: bytes, at: int = 0, end: int | None = None) -> bool:
+    """Return False only if the answer from `at` to `end` (None: the end of `data`) certainly has
+    no address in the tagged field at its end.
 
     An address there ends in a port (four bytes), a rack (one zero byte, or its text) and a zero.
     Produce without one ends in its throttle time and a zero. Fetch without one ends in three
     zeros; a port that is a multiple of 256 ends so, too, but has two zeros and another byte before.
     """
+    if end is None:
+        end = len(data)
     if api_key == PRODUCE:
-        return not frame.endswith(_NO_HINT_IN_PRODUCE)
-    if not frame.endswith(b"\0\0\0"):
+        return not data.endswith(_NO_HINT_IN_PRODUCE, at, end)
+    if not data.endswith(b"\0\0\0", at, end):
         return True
-    return frame[-6:-4] == b"\0\0" and frame[-4] != 0
+    return data.endswith(b"\0\0", at, end - 4) and data[end - 4] != 0
 
 
 def addressed_parts(api_key: int, answer: Message) -> Iterator[Any]:

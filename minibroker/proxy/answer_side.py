@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from struct import Struct
 from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.kafka.protocol.api_keys import API_VERSIONS, APIS, FETCH, PRODUCE
@@ -24,6 +25,7 @@ from minibroker.proxy.addresses import (
     rewrite,
 )
 from minibroker.proxy.frames import SIZE_BYTES, FrameCutter, FrameWay
+from minibroker.proxy.kinds import AnswerWay
 from minibroker.proxy.limits import (
     HINTED_BYTES_MAX,
     LOOKED_AT_BYTES_MAX,
@@ -45,6 +47,9 @@ if TYPE_CHECKING:
 
 _SHORTEST: Final = 4
 """Bytes of an answer: its correlation id."""
+_FRAME_START: Final = Struct(">ii")
+"""Size and correlation id."""
+_PASSES: Final = AnswerWay.PASSES
 _PIECES_PER_S: Final = 20
 """Pieces of an answer that a rule slows down."""
 _TAIL_BYTES: Final = 64 << 10
@@ -61,10 +66,14 @@ class AnswerSide:
         self.queue = PendingQueue()
         self.make_room: Callable[[], None] = lambda: None
         """Called when the queue is short again after it was full."""
-        self._idle = asyncio.Event()
-        """Set when the queue has become empty, and when a hold of the requests has ended."""
+        self._idle: asyncio.Event | None = None
+        """Set when the queue has become empty, and when a hold of the requests has ended. None
+        while nobody waits for that.
+        """
         self.watches_end = False
         self._is_full = False
+        self._own_count = 0
+        """Answers of the proxy's own in the queue."""
         self._passing: tuple[Pending, int, bytes] | None = None
         """The request whose answer passes, the answer's size, and its first bytes; for onlookers.
         """
@@ -85,13 +94,15 @@ class AnswerSide:
 
     async def next_idle(self) -> None:
         """Wait until this may be idle."""
-        self._idle.clear()
+        self._idle = asyncio.Event()
         self.watches_end = self.watches_end or self.cutter.is_passing
         await self._idle.wait()
 
     def tell_idle(self) -> None:
         """Wake `next_idle`."""
-        self._idle.set()
+        if self._idle is not None:
+            self._idle.set()
+            self._idle = None
 
     # The order of answers.
 
@@ -100,10 +111,15 @@ class AnswerSide:
         self.queue.append(pending)
         self._is_full = len(self.queue) >= PENDING_MAX
         if pending.is_own:
+            self._own_count += 1
             if self.cutter.is_passing:
                 self.watches_end = True
             elif not self.cutter.is_held:
                 self._flush_own()
+
+    def be_full(self) -> None:
+        """Tell when the queue is short again."""
+        self._is_full = True
 
     def note_unanswered(self, pending: Pending) -> None:
         """Show a request that gets no answer."""
@@ -113,6 +129,7 @@ class AnswerSide:
         """Send the proxy's own answers whose turn it is."""
         while self.queue and self.queue[0].is_own and not self.cutter.is_held:
             pending = self.queue.popleft()
+            self._own_count -= 1
             if pending.own_answer is None:
                 self._show(pending, None, None)
                 self._end(pending)
@@ -128,6 +145,25 @@ class AnswerSide:
             self.make_room()
 
     # The cutter calls these.
+
+    def skim(self, data: bytes, at: int) -> int:
+        """Do `FrameSide.skim`: answers pass in which nobody waits for anything."""
+        if self._own_count or self._is_raw:
+            return at
+        queue, end = self.queue, len(data)
+        while queue and end - at >= _FRAME_START.size:
+            pending = queue[0]
+            size, correlation_id = _FRAME_START.unpack_from(data, at)
+            if correlation_id != pending.correlation_id or size < _SHORTEST:
+                break
+            frame_end = at + SIZE_BYTES + size
+            if pending.way is not _PASSES and _may_change(pending, data, at, frame_end):
+                break
+            queue.popleft()
+            at = frame_end
+        if self._is_full or self._idle is not None:
+            self._tell_room()
+        return at
 
     def judge(self, size: int, data: bytes, at: int) -> FrameWay:
         """Do `FrameSide.judge`."""
@@ -249,7 +285,10 @@ class AnswerSide:
                 return
         is_changed = self._fail(pending, answer)
         is_changed = self._readdress(head, answer) or is_changed
-        self._send(pending, codec.write_answer(head, answer) if is_changed else frame)
+        self._send(
+            pending,
+            codec.write_answer(head, pending.correlation_id, answer) if is_changed else frame,
+        )
 
     async def _change_when_open(
         self, pending: Pending, head: RequestHead, frame: bytes, answer: Any, unknown: list[Any]
@@ -371,6 +410,14 @@ class AnswerSide:
             is_token=pending.is_token,
         )
         self._desk.note(frames, pending.request_bytes, size)
+
+
+def _may_change(pending: Pending, data: bytes, at: int, end: int) -> bool:
+    """Return whether an answer may have to change, also where it is not whole yet."""
+    head = pending.head
+    if pending.way is AnswerWay.READ or head is None or end > len(data):
+        return True
+    return may_have_hint(head.api_key, data, at, end)
 
 
 def _narrow(answer: Any) -> bool:

@@ -47,11 +47,11 @@ def read_request(head: RequestHead, frame: bytes) -> Any:
         return None
 
 
-def write_request(head: RequestHead, request: Any) -> bytes:
+def write_request(head: RequestHead, correlation_id: int, request: Any) -> bytes:
     """Return the frame of a request."""
     writer = Writer()
     client_id = None if head.client_id is None else head.client_id.decode("utf-8", "replace")
-    write_request_header(writer, head.api_key, head.version, head.correlation_id, client_id)
+    write_request_header(writer, head.api_key, head.version, correlation_id, client_id)
     request.write(writer, head.version)
     return b"".join(writer.frame_parts())
 
@@ -72,9 +72,9 @@ def read_answer(head: RequestHead, frame: bytes) -> Any:
         return None
 
 
-def write_answer(head: RequestHead, answer: Any) -> bytes:
+def write_answer(head: RequestHead, correlation_id: int, answer: Any) -> bytes:
     """Return the frame of an answer."""
     writer = Writer()
-    writer.append(response_header(head.api_key, head.version, head.correlation_id))
+    writer.append(response_header(head.api_key, head.version, correlation_id))
     answer.write(writer, head.version)
     return b"".join(writer.frame_parts())

@@ -63,9 +63,16 @@ class Desk:
         """Return whether somebody looks on."""
         return bool(self.onlookers)
 
+    @property
+    def is_quiet(self) -> bool:
+        """Return whether nobody looks on, and there is no rule."""
+        return self.faults.is_empty and not self.onlookers
+
     def may_meet(self, head: RequestHead) -> bool:
         """Return whether a rule may meet a request, as far as its head says."""
-        return len(self.faults) > 0 and any(_may_meet(fault, head.api_key) for fault in self.faults)
+        return not self.faults.is_empty and any(
+            _may_meet(fault, head.api_key) for fault in self.faults
+        )
 
     def name_of(self, topic_id: bytes) -> str | None:
         """Return the topic of an id, None while no answer told it."""

@@ -1,6 +1,7 @@
 """`FrameCutter`: the frames in one direction of a connection, without its socket.
 
-    bytes ─► FrameCutter ─► FrameSide.judge: a verdict on each frame, by its first bytes
+    bytes ─► FrameCutter ─► FrameSide.skim    frames that are known to pass, in one go
+                         ─► FrameSide.judge   a verdict on each other frame, by its first bytes
                     PASS ──► FrameSide.pass_on   untouched, as they come, however large
                     WHOLE ─► FrameSide.take      the frame alone, once all of it is here
                     RAW ───► FrameSide.pass_on   this and all that follows
@@ -35,6 +36,12 @@ class FrameSide(Protocol):
 
     watches_end: bool
     """True while the end of a frame that passes matters."""
+
+    def skim(self, data: bytes, at: int) -> int:
+        """Return the position behind the frames from `at` on that are known to pass; `at` for none.
+
+        The last one may end behind `data`: the rest of it passes, too.
+        """
 
     def judge(self, size: int, data: bytes, at: int) -> FrameWay:
         """Return the way of the frame of `size` bytes, of which the bytes from `at` on are here."""
@@ -79,6 +86,15 @@ class FrameCutter:
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes of the stream, and give frames to the side."""
+        if not (self._rest or self.is_held or self._passing_bytes or self._is_raw):
+            # The usual bytes: whole frames, all of which pass.
+            at = self._side.skim(data, 0)
+            if at >= len(data):
+                self._passing_bytes = at - len(data)
+                self._side.pass_on(data)
+                return
+            self._cut(data, at)
+            return
         if self._rest or self.is_held:
             self._rest += data
             if self.is_held or len(self._rest) < self._needed:
@@ -104,9 +120,10 @@ class FrameCutter:
         if rest:
             self._side.pass_on(rest)
 
-    def _cut(self, data: bytes) -> None:
+    def _cut(self, data: bytes, at: int = 0) -> None:
+        """Take frames from `at` on; what lies before has passed and is not sent yet."""
         end = len(data)
-        begin = at = 0  # what lies between has passed and is not sent yet
+        begin = 0
         while at < end and not self.is_held:
             if self._passing_bytes:
                 step = min(self._passing_bytes, end - at)
@@ -119,6 +136,11 @@ class FrameCutter:
                     begin = at
                     self._side.end_passing()
                 continue
+            at = self._side.skim(data, at)
+            if at >= end:
+                self._passing_bytes = at - end
+                at = end
+                break
             if end - at < SIZE_BYTES:
                 self._needed = SIZE_BYTES
                 break

@@ -107,8 +107,9 @@ class End(asyncio.Protocol):
 
     def write(self, data: bytes) -> None:
         """Send bytes; what comes behind the end of the connection is lost, as on a socket."""
-        if self.transport is not None and not self.transport.is_closing():
-            self.transport.write(data)
+        transport = self.transport
+        if transport is not None and not transport.is_closing():
+            transport.write(data)
 
 
 class Link:
@@ -135,14 +136,16 @@ class Link:
         self.broker_address = name_of(gate.targets[0])
         """HOST:PORT of the broker. Constant once it is reached."""
         self._local_host = ""
-        self._answers = AnswerSide(desk, self)
-        self._requests = RequestSide(desk, self, self._answers)
-        self._answers.make_room = self._requests.make_room
-        self._requests.cutter.is_held = True  # until Kafka is reached
         self.client = ClientEnd(self)
         """The protocol of the client's socket. Constant."""
         self._kafka = End(self)
         self.client.other, self._kafka.other = self._kafka, self.client
+        self.to_kafka, self.to_client = self._kafka.write, self.client.write
+        """Do what `Wire` says. Constant."""
+        self._answers = AnswerSide(desk, self)
+        self._requests = RequestSide(desk, self, self._answers)
+        self._answers.make_room = self._requests.make_room
+        self._requests.cutter.is_held = True  # until Kafka is reached
         self.client.feed = self._requests.cutter.feed
         self._kafka.feed = self._answers.cutter.feed
         self._tasks: set[asyncio.Task[None]] = set()
@@ -257,14 +260,6 @@ class Link:
             transport.abort()
 
     # The wire.
-
-    def to_kafka(self, data: bytes) -> None:
-        """Do `Wire.to_kafka`."""
-        self._kafka.write(data)
-
-    def to_client(self, data: bytes) -> None:
-        """Do `Wire.to_client`."""
-        self.client.write(data)
 
     def read_client(self, *, is_on: bool) -> None:
         """Do `Wire.read_client`."""

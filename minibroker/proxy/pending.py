@@ -6,12 +6,12 @@ proxy gives itself stands among them, and leaves when its turn comes.
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.kafka.protocol.api_keys import APIS
+from minibroker.proxy.kinds import AnswerWay
 
 if TYPE_CHECKING:
     from minibroker.proxy.heads import RequestHead
@@ -21,45 +21,43 @@ _CORRELATION_ID: Final = Struct(">i")
 
 
 class Pending:
-    """A request without its answer. Belongs to the loop."""
+    """A request without its answer. Belongs to the loop.
 
-    __slots__ = (
-        "at_ms",
-        "closes",
-        "correlation_id",
-        "ends",
-        "failed",
-        "fault",
-        "frame",
-        "head",
-        "is_token",
-        "own_answer",
-        "request_bytes",
-        "started_ns",
-    )
+    Most have the defaults of the class: a request that nobody looks at has little to store.
+    """
 
-    def __init__(self, head: RequestHead | None, correlation_id: int, request_bytes: int) -> None:
+    at_ms = 0
+    """The machine's wall clock when the request came, while somebody looks on."""
+    started_ns = 0
+    """The time of `perf_counter` then."""
+    frame: bytes | None = None
+    """The request's own bytes, or the first of them, while somebody looks on."""
+    fault: Fault | None = None
+    """The rule that met it and has something to do with the answer."""
+    failed: Any = None
+    """The answer for places that were taken out of the request."""
+    own_answer: bytes | None = None
+    """The whole frame, where Kafka is not asked."""
+    ends = False
+    """True if the connection ends when its turn comes."""
+    is_token = False
+    """True for a token of a login, which has no header."""
+    closes = False
+    """True if the connection ends behind the answer."""
+
+    def __init__(
+        self,
+        head: RequestHead | None,
+        correlation_id: int,
+        request_bytes: int,
+        way: AnswerWay = AnswerWay.READ,
+    ) -> None:
         self.head = head
         """None for bytes that are no request of Kafka's."""
         self.correlation_id = correlation_id
         self.request_bytes = request_bytes
-        self.started_ns = time.perf_counter_ns()
-        self.at_ms = 0
-        """The machine's wall clock when the request came, while somebody looks on."""
-        self.frame: bytes | None = None
-        """The request's own bytes, or the first of them, while somebody looks on."""
-        self.fault: Fault | None = None
-        """The rule that met it and has something to do with the answer."""
-        self.failed: Any = None
-        """The answer for places that were taken out of the request."""
-        self.own_answer: bytes | None = None
-        """The whole frame, where Kafka is not asked."""
-        self.ends = False
-        """True if the connection ends when its turn comes."""
-        self.is_token = False
-        """True for a token of a login, which has no header."""
-        self.closes = False
-        """True if the connection ends behind the answer."""
+        self.way = way
+        """READ where a rule or an onlooker may wait for the answer."""
 
     @property
     def is_own(self) -> bool:

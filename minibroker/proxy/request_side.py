@@ -11,6 +11,8 @@ goes on without them, and `answer_side` puts their errors into the answer.
 
 from __future__ import annotations
 
+import time
+from struct import Struct
 from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.kafka.error_codes import ErrorCode
@@ -25,7 +27,15 @@ from minibroker.kafka.protocol.api_keys import (
 from minibroker.proxy import codec
 from minibroker.proxy.facts import facts_of, login_user
 from minibroker.proxy.frames import SIZE_BYTES, FrameCutter, FrameWay
-from minibroker.proxy.heads import HEAD_BYTES_MAX, RequestHead, head_bytes, read_head
+from minibroker.proxy.heads import (
+    CORRELATION_AT,
+    CORRELATION_END,
+    HEAD_BYTES_MAX,
+    RequestHead,
+    head_bytes,
+    read_head,
+)
+from minibroker.proxy.kinds import RequestKinds
 from minibroker.proxy.limits import (
     FRAME_BYTES_MAX,
     LOOKED_AT_BYTES_MAX,
@@ -46,6 +56,9 @@ if TYPE_CHECKING:
 
 PRODUCE_HEAD_BYTES: Final = 256
 """So much of a Produce is there before its way is chosen: `acks` is within."""
+_FRAME_START: Final = Struct(">iIi")
+"""Size; API and version as one number; correlation id."""
+_REST_AT: Final = SIZE_BYTES + CORRELATION_END
 _TLS_START: Final = b"\x16\x03"
 _WRONG_PLAIN: Final = "Authentication failed: Invalid username or password"
 _WRONG_LOGIN: Final = (
@@ -68,7 +81,10 @@ class RequestSide:
         self._desk = desk
         self._wire = wire
         self._answers = answers
+        self.pass_on = wire.to_kafka
+        """Does `FrameSide.pass_on`. Constant."""
         self.cutter = FrameCutter(self)
+        self._kinds = RequestKinds()
         self._is_first = True
         """True until the first frame of the connection."""
         self._has_tokens = False
@@ -82,6 +98,26 @@ class RequestSide:
         """The rule that holds the connection, and what goes on then."""
 
     # The cutter calls these.
+
+    def skim(self, data: bytes, at: int) -> int:
+        """Do `FrameSide.skim`: requests of a kind that came before pass, while nobody looks on."""
+        if self._is_first or self._has_tokens or not self._desk.is_quiet:
+            return at
+        kinds, queue, end = self._kinds, self._answers.queue, len(data)
+        while end - at >= _REST_AT and len(queue) < PENDING_MAX:
+            size, number, correlation_id = _FRAME_START.unpack_from(data, at)
+            kind = kinds.get(number)
+            if kind is None or not data.startswith(kind.rest, at + _REST_AT):
+                return at
+            if not kind.size_min <= size <= FRAME_BYTES_MAX:
+                return at
+            if kind.head.wants_answer:
+                queue.append(Pending(kind.head, correlation_id, size, kind.answer_way))
+            at += SIZE_BYTES + size
+        if len(queue) >= PENDING_MAX:
+            self._answers.be_full()
+            self._wire.read_client(is_on=False)
+        return at
 
     def judge(self, size: int, data: bytes, at: int) -> FrameWay:
         """Do `FrameSide.judge`."""
@@ -110,6 +146,8 @@ class RequestSide:
             return FrameWay.MORE
         if self._is_looked_at(head, size):
             return FrameWay.WHOLE
+        if self._desk.is_quiet:
+            self._kinds.learn(head, data, at, end)
         self._expect(self._pending(head, size, data, at - SIZE_BYTES))
         return FrameWay.PASS
 
@@ -121,14 +159,13 @@ class RequestSide:
 
     def _pending(self, head: RequestHead | None, size: int, data: bytes, at: int) -> Pending:
         """Return the request whose frame begins at `at`; an onlooker gets what is here of it."""
+        pending = Pending(head, correlation_of(data, at + SIZE_BYTES + CORRELATION_AT), size)
         if head is None:
-            pending = Pending(None, correlation_of(data, at + SIZE_BYTES + 4), size)
             pending.is_token = self._has_tokens or self._is_first
-        else:
-            pending = Pending(head, head.correlation_id, size)
-            if head.api_key != SASL_AUTHENTICATE:
-                self._has_tokens = head.api_key == SASL_HANDSHAKE and head.version == 0
+        elif head.api_key != SASL_AUTHENTICATE:
+            self._has_tokens = head.api_key == SASL_HANDSHAKE and head.version == 0
         if self._desk.is_watched:
+            pending.started_ns = time.perf_counter_ns()
             pending.at_ms = self._desk.clock.now_ms()
             shown_bytes = size if size <= SHOWN_BYTES_MAX else SHOWN_HEAD_BYTES
             pending.frame = data[at : at + SIZE_BYTES + shown_bytes]
@@ -139,10 +176,6 @@ class RequestSide:
         if size > LOOKED_AT_BYTES_MAX:
             return False
         return (self._desk.is_watched and size <= SHOWN_BYTES_MAX) or self._desk.may_meet(head)
-
-    def pass_on(self, data: bytes) -> None:
-        """Do `FrameSide.pass_on`."""
-        self._wire.to_kafka(data)
 
     def end_passing(self) -> None:
         """Do `FrameSide.end_passing`: nothing waits for the end of a request."""
@@ -249,7 +282,7 @@ class RequestSide:
         if head.api_key == FETCH:
             request.session_epoch, request.max_wait_ms = -1, 0
         pending.failed = failed
-        self._forward(pending, codec.write_request(head, request))
+        self._forward(pending, codec.write_request(head, pending.correlation_id, request))
 
     def _answer(self, pending: Pending, response: Any) -> None:
         """Answer here. An API without a place for an error, and a client that wants no answer: the
@@ -260,7 +293,7 @@ class RequestSide:
         if response is None or not head.wants_answer:
             pending.ends = True
         else:
-            pending.own_answer = codec.write_answer(head, response)
+            pending.own_answer = codec.write_answer(head, pending.correlation_id, response)
         self._expect(pending)
 
     # Logins.
@@ -292,7 +325,7 @@ class RequestSide:
             refused = response_class(
                 error_code=int(ErrorCode.SASL_AUTHENTICATION_FAILED), error_message=text
             )
-            pending.own_answer = codec.write_answer(head, refused)
+            pending.own_answer = codec.write_answer(head, pending.correlation_id, refused)
             pending.closes = True
             self._expect(pending)
 

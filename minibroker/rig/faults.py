@@ -414,6 +414,8 @@ class FaultSet:
 
     def __init__(self) -> None:
         self._rules: list[Fault] = []
+        self.is_empty = True
+        """True while there is no rule."""
 
     def __iter__(self) -> Iterator[Fault]:
         return iter(list(self._rules))
@@ -424,11 +426,13 @@ class FaultSet:
     def add(self, fault: Fault) -> None:
         """Add a rule at the end, or at the front if it pauses the broker: then no other matters."""
         self._rules.insert(0 if fault.broker == "paused" else len(self._rules), fault)
+        self.is_empty = False
 
     def discard(self, fault: Fault) -> None:
         """Remove a rule; do nothing if it is not there."""
         if fault in self._rules:
             self._rules.remove(fault)
+            self.is_empty = not self._rules
 
     def first(self, facts: Facts) -> Fault | None:
         """Return the rule that meets this request, None to handle it as usual."""

@@ -31,7 +31,7 @@ def test_the_head_of_each_version_is_read(key: int) -> None:
             expected = None if client_id is None else client_id.encode()
             if key == 7 and not version:
                 expected = None
-            assert (*head[:4],) == (key, version, 77, expected)
+            assert (*head[:3],) == (key, version, expected)
             assert head_bytes(data, 4) <= HEAD_BYTES_MAX
 
 
