@@ -47,13 +47,14 @@ class WriteQueue:
             return buffers
         buffers = []
         room = bytes_max
-        while self._buffers and room:
+        while room:
             buffer = self._buffers.popleft()
-            if len(buffer) > room:
+            size_bytes = len(buffer)
+            if size_bytes > room:
                 view = memoryview(buffer)
                 self._buffers.appendleft(view[room:])
-                buffer = view[:room]
+                buffer, size_bytes = view[:room], room
             buffers.append(buffer)
-            room -= len(buffer)
-        self.size_bytes -= bytes_max - room
+            room -= size_bytes
+        self.size_bytes -= bytes_max
         return buffers

@@ -167,23 +167,26 @@ class Disk:
         """`size` bytes of a file, less only at its end. Raises OSError, ColdError."""
         if not self._settings.is_resident_only:
             return self.files.pread(self.handles.get(path), size, position)
-        if self.handles.is_open(path):
-            resident_bytes = self.files.pread_resident(self.handles.get(path), size, position)
+        handle = self.handles.find(path)
+        if handle is not None:
+            resident_bytes = self.files.pread_resident(handle, size, position)
             if resident_bytes is not None:
                 return resident_bytes
         raise self._cold_range(FileRange(path, position, size))
 
     def slice(self, path: str, position: int, size: int, file_size: int) -> memoryview:
         """`size` bytes of a file, mapped; they exist. Raises OSError, ColdError."""
+        handle = self.handles.find(path)
         if self._settings.is_resident_only:
-            file_range = FileRange(path, position, size)
             if (
-                not self.handles.is_open(path)
-                or self._warmed.is_crossed(file_range)
-                or not self.files.is_resident(self.handles.get(path), size, position)
+                handle is None
+                or self._warmed.is_crossed(path, position, size)
+                or not self.files.is_resident(handle, size, position)
             ):
-                raise self._cold_range(file_range)
-        return self.windows.slice(path, self.handles.get(path), position, size, file_size)
+                raise self._cold_range(FileRange(path, position, size))
+        elif handle is None:
+            handle = self.handles.get(path)
+        return self.windows.slice(path, handle, position, size, file_size)
 
     @property
     def is_resident_only(self) -> bool:

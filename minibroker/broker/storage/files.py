@@ -17,6 +17,7 @@ import errno
 import mmap
 import os
 from collections.abc import Iterator, Sequence
+from itertools import repeat
 from typing import Final
 
 from minibroker.broker import system
@@ -118,11 +119,11 @@ class Files:
         """
         if not _NOWAIT:
             return True
-        buffers = [bytearray(1)]
-        preadv, flags = os.preadv, _NOWAIT
+        places = probed(size, position)
+        fds, buffers, flags = repeat(fd), repeat([bytearray(1)]), repeat(_NOWAIT)
         try:
-            for place in probed(size, position):
-                preadv(fd, buffers, place, flags)
+            # A read of no byte is behind the end of the file, as are those that follow.
+            all(map(os.preadv, fds, buffers, places, flags))
         except BlockingIOError:
             return False
         except OSError as error:

@@ -62,6 +62,10 @@ end.
 """
 _BLOCK_ENTRIES: Final = 512
 """Entries that a search reads at once."""
+_NEAR_ENTRIES: Final = 64
+"""Entries that it reads at first around a guess."""
+_NEAR: Final = 2
+"""Entries by which a guess is wrong at most in an index that grows evenly."""
 Unpack = Callable[[bytes | bytearray, int], tuple[Any, ...]]
 
 
@@ -193,27 +197,15 @@ class IndexFile:
 
         `guess`: an index near to the entry, most often; None: the middle.
         """
+        low, high, block, first = self._find_block(target, unpack, key_at, guess)
         size = self.ENTRY_BYTES
-        low, high = 0, self.entry_count  # the answer + 1 is in low … high
-        block: bytes | bytearray = self._tail
-        first = self._tail_first
-        if block and unpack(block, key_at)[0] <= target:
-            low = first
-        else:
-            high = first
-        while low < min(high, self._tail_first):
-            middle = (low + high) // 2 if guess is None else guess
-            first = max(low, min(middle - _BLOCK_ENTRIES // 2, high - _BLOCK_ENTRIES))
-            end = min(high, first + _BLOCK_ENTRIES)
-            block = self.entry_bytes(first, end - first)
-            if unpack(block, key_at)[0] > target:
-                high = first
-            elif unpack(block, (end - 1 - first) * size + key_at)[0] <= target:
-                low = end
-            else:
-                low, high = first + 1, end - 1
-                break
-            guess = None
+        if guess is not None:
+            for edge in (guess - _NEAR, guess + _NEAR):
+                if low <= edge < high:
+                    if unpack(block, (edge - first) * size + key_at)[0] <= target:
+                        low = edge + 1
+                    else:
+                        high = edge
         while low < high:
             middle = (low + high) // 2
             if unpack(block, (middle - first) * size + key_at)[0] <= target:
@@ -221,6 +213,31 @@ class IndexFile:
             else:
                 high = middle
         return low - 1, block, first
+
+    def _find_block(
+        self, target: int, unpack: Unpack, key_at: int, guess: int | None
+    ) -> tuple[int, int, bytes | bytearray, int]:
+        """Return low ≤ answer + 1 ≤ high, entries that have `low` to `high`, and their first."""
+        size = self.ENTRY_BYTES
+        block: bytes | bytearray = self._tail
+        first = self._tail_first
+        if block and unpack(block, key_at)[0] <= target:
+            return first, self.entry_count, block, first
+        low, high = 0, first
+        count = _BLOCK_ENTRIES if guess is None else _NEAR_ENTRIES
+        while low < high:
+            middle = (low + high) // 2 if guess is None else guess
+            first = max(low, min(middle - count // 2, high - count))
+            end = min(high, first + count)
+            block = self.entry_bytes(first, end - first)
+            if unpack(block, key_at)[0] > target:
+                high = first
+            elif unpack(block, (end - 1 - first) * size + key_at)[0] <= target:
+                low = end
+            else:
+                return first + 1, end - 1, block, first
+            guess, count = None, _BLOCK_ENTRIES
+        return low, high, block, first
 
     def cut(self, entry_count: int) -> None:
         """Keep the first `entry_count` entries, in memory and in the file. Raises OSError."""

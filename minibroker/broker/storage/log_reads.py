@@ -21,7 +21,7 @@ from minibroker.broker.storage import names
 from minibroker.broker.storage.files import Files
 from minibroker.broker.storage.indexes import read_last_entry
 from minibroker.broker.storage.partition_log import PartitionLog
-from minibroker.broker.storage.segment import Segment, Segments
+from minibroker.broker.storage.segment import COPY_BYTES_MAX, Segment, Segments
 from minibroker.broker.storage.txn_index import AbortedTransaction
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CorruptionError, KafkaError
@@ -156,9 +156,18 @@ def _read(
             return LogRead(segment.read(position, size), segment.base_offset, position, False)
     if max_bytes < 0:
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"invalid max size {max_bytes} of a read")
-    segment, batch = segments.find_batch(offset)
-    if batch is None:
-        return LogRead(_NOTHING, segment.base_offset, segment.size_bytes, False)
+    around = None
+    if max_bytes > COPY_BYTES_MAX:
+        segment = segments.floor(offset) or segments.first
+        around = segment.read_around(offset, max_bytes)
+    batch: tuple[int, int, int] | None
+    if around is not None:
+        view, view_start, batch = around
+    else:
+        segment, batch = segments.find_batch(offset)
+        if batch is None:
+            return LogRead(_NOTHING, segment.base_offset, segment.size_bytes, False)
+        view, view_start = _NOTHING, 0
     position, first_bytes, _ = batch
     limit = segment.size_bytes
     if end_offset < log_end_offset:
@@ -166,7 +175,10 @@ def _read(
         limit = limit if end is None else end[0]
     size_max = max(max_bytes, first_bytes) if min_one_batch else max_bytes
     size = max(min(size_max, limit - position), 0)
-    records = segment.read(position, size) if size else _NOTHING
+    at = position - view_start
+    records = view[at : at + size] if size else _NOTHING
+    if len(records) < size:
+        records = segment.read(position, size)
     return LogRead(records, segment.base_offset, position, size < first_bytes)
 
 

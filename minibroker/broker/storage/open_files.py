@@ -61,9 +61,12 @@ class Handles:
         self._open.move_to_end(path)
         return handle
 
-    def is_open(self, path: str) -> bool:
-        """Return whether there is a handle already."""
-        return path in self._open
+    def find(self, path: str) -> int | None:
+        """Return a handle as `get` does, None where the file is not open."""
+        handle = self._open.get(path)
+        if handle is not None:
+            self._open.move_to_end(path)
+        return handle
 
     def adopt(self, path: str, handle: int) -> None:
         """Keep a handle to read and write that a worker opened."""
@@ -307,12 +310,10 @@ class WarmedEnds:
             if len(self._ends) > WARMED_FILES_MAX:
                 self._ends.popitem(last=False)
 
-    def is_crossed(self, file_range: FileRange) -> bool:
+    def is_crossed(self, path: str, position: int, size: int) -> bool:
         """Return whether this read goes on behind the place where a worker stopped."""
-        end = self._ends.get(file_range.path)
-        return (
-            end is not None and file_range.position <= end < file_range.position + file_range.size
-        )
+        end = self._ends.get(path)
+        return end is not None and position <= end < position + size
 
 
 class WarmTask:

@@ -62,6 +62,8 @@ _LENGTH_MIN: Final = 14
 
 _SCAN_BYTES: Final = 8 << 10
 """Read at once while searching for an offset: two index intervals."""
+_SEARCH_BYTES: Final = 32 << 10
+"""Searched for an offset in the bytes of a large read."""
 COPY_BYTES_MAX: Final = 64 << 10
 """Slices up to here are read, larger ones mapped: where the two cost the same (see `read`)."""
 
@@ -343,12 +345,7 @@ class Segment:
         before it) replaces the look into the index. Raises CorruptionError, OSError.
         """
         size = self.size_bytes
-        if from_position is not None:
-            position = from_position
-        elif offset >= self.tail_offset:
-            position = self.tail_position
-        else:
-            position = self.offset_index.lookup(offset)[1]
+        position = self._search_start(offset) if from_position is None else from_position
         chunk: bytes | bytearray = b""
         chunk_at = position
         while position < size:
@@ -368,6 +365,38 @@ class Segment:
             if last_offset >= offset:
                 return position, length + LENGTH_FIELD_END, last_offset
             position += length + LENGTH_FIELD_END
+        return None
+
+    def _search_start(self, offset: int) -> int:
+        """Return the start of a batch at or before `offset`. Raises OSError."""
+        if offset >= self.tail_offset:
+            return self.tail_position
+        return self.offset_index.lookup(offset)[1]
+
+    def read_around(
+        self, offset: int, max_bytes: int
+    ) -> tuple[memoryview, int, tuple[int, int, int]] | None:
+        """Do `find_batch` and `read` with one look at the file, for a read that is mapped anyway.
+
+        Return bytes of `.log`, their position, and the batch as `find_batch` gives it. The bytes
+        reach from before the batch to some `max_bytes` behind its start. None where a search beyond
+        them is needed. Raises CorruptionError, OSError.
+        """
+        start = self._search_start(offset)
+        size = min(max_bytes + _SEARCH_BYTES, self.size_bytes - start)
+        if size <= COPY_BYTES_MAX:
+            return None
+        around = self._disk.slice(self.log_path, start, size, self.size_bytes)
+        at = 0
+        while at <= min(_SEARCH_BYTES, size - _PREFIX_BYTES):
+            last_offset, length, _, magic = _PREFIX.unpack_from(around, at)
+            if length < _LENGTH_MIN:
+                return None  # `find_batch` says what is wrong
+            if magic == 2:
+                last_offset += _DELTA.unpack_from(around, at + _DELTA_AT)[0]
+            if last_offset >= offset:
+                return around, start, (start + at, length + LENGTH_FIELD_END, last_offset)
+            at += length + LENGTH_FIELD_END
         return None
 
     def read(self, position: int, size: int) -> memoryview:

@@ -20,14 +20,23 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from minibroker.broker.slices import TimeSlice, Unfinished, run_rest, run_slice, run_with_pauses
+from minibroker.broker.handlers.reads.fetch_pass import STEP_PARTITIONS
+from minibroker.broker.slices import (
+    TimeSlice,
+    Unfinished,
+    begin_in_slices,
+    end_in_slices,
+    run_rest,
+    run_slice,
+    run_with_pauses,
+)
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CorruptionError, KafkaError
 from minibroker.kafka.protocol.messages.fetch import FetchResponse
 from minibroker.kafka.records.conversion import down_convert, is_readable_as
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Iterator
 
     from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.slices import Steps
@@ -73,6 +82,9 @@ def for_old_consumer(
     """Return `answer` as a consumer of `context.version` (below 10) can read it."""
     if not isinstance(answer, FetchResponse):
         return _convert_awaited(context, request, answer)
+    if context.version >= FIRST_VERSION_OF_V2:
+        refusals = _refuse_zstd(context, answer)
+        return answer if begin_in_slices(refusals) else _refuse_rest(answer, refusals)
     steps = _convert_little(context, request, answer)
     turn = TimeSlice()
     try:
@@ -86,8 +98,16 @@ async def _convert_awaited(
     context: RequestContext, request: FetchRequest, awaited: Awaitable[FetchResponse]
 ) -> FetchResponse:
     answer = await awaited
+    if context.version >= FIRST_VERSION_OF_V2:
+        refusals = _refuse_zstd(context, answer)
+        return answer if begin_in_slices(refusals) else await _refuse_rest(answer, refusals)
     steps = _convert_little(context, request, answer)
     return await _convert_rest(answer, run_with_pauses(steps))
+
+
+async def _refuse_rest(answer: FetchResponse, refusals: Iterator[None]) -> FetchResponse:
+    await end_in_slices(refusals)
+    return answer
 
 
 async def _convert_rest(answer: FetchResponse, jobs: Awaitable[list[_Job]]) -> FetchResponse:
@@ -118,10 +138,7 @@ def _jobs_of(
     context: RequestContext, request: FetchRequest, answer: FetchResponse
 ) -> Steps[list[_Job]]:
     """Return the partitions to convert; partitions that are refused get their error here."""
-    version = context.version
-    newest_magic = 2
-    if version < FIRST_VERSION_OF_V2:
-        newest_magic = 1 if version >= FIRST_VERSION_OF_V1 else 0
+    newest_magic = 1 if context.version >= FIRST_VERSION_OF_V1 else 0
     fetch_offsets: dict[tuple[str, int], int] = {}
     for requested_topic in request.topics:
         for part in requested_topic.partitions:
@@ -141,14 +158,26 @@ def _jobs_of(
             elif config.message_magic > newest_magic and not config.message_downconversion_enable:
                 _refuse(data, ErrorCode.UNSUPPORTED_VERSION)
             elif (
-                newest_magic < 2
-                and isinstance(records, memoryview)
+                isinstance(records, memoryview)
                 and len(records)
                 and not is_readable_as(records, newest_magic, config.message_magic)
             ):
                 offset = fetch_offsets.get((topic.topic, data.partition_index), 0)
                 jobs.append(_Job(data, records, newest_magic, offset))
     return jobs
+
+
+def _refuse_zstd(context: RequestContext, answer: FetchResponse) -> Iterator[None]:
+    """Refuse partitions of `compression.type=zstd`; nothing else is to do for format 2."""
+    find = context.services.partitions.find
+    for topic in answer.responses:
+        for count, data in enumerate(topic.partitions, 1):
+            if count % STEP_PARTITIONS == 0:
+                yield
+            partition = find(topic.topic, data.partition_index)
+            if partition is not None and partition.log.config.compression_type == "zstd":
+                _refuse(data, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+        yield
 
 
 def _refuse(data: PartitionData, code: ErrorCode) -> None:

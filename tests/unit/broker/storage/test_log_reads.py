@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from minibroker.broker.storage.partition_log import PartitionLog
 
     NewLog = Callable[..., PartitionLog]
-    from pathlib import Path
 
 
 def test_segments_are_told_up_to_the_first_that_reaches_the_time(new_log: NewLog) -> None:
@@ -281,3 +281,26 @@ def test_the_first_record_with_the_largest_time_is_found(new_log: NewLog) -> Non
     stamped = new_log("stamped", message_timestamp_type="LogAppendTime")
     append(stamped, b"a", b"b", b"c", codec="gzip")
     assert log_reads.max_timestamp_offset(stamped) == (NOW_MS, 0, 0)
+
+
+@pytest.mark.parametrize("value_bytes", [100, 2_000, 7_000, 15_000, 50_000])
+def test_a_large_read_begins_with_the_batch_of_its_offset(
+    new_log: NewLog, value_bytes: int
+) -> None:
+    """Small batches lie behind the entry of the index, large ones behind what is searched."""
+    log = new_log(segment_bytes=2_000_000)
+    for number in range(40):
+        append(log, *[b"%d" % number * (value_bytes // 2)] * 3)
+    for offset in range(0, 120, 7):
+        read = log_reads.read(log, offset, 70_000, end_offset=120, min_one_batch=True)
+        header = read_header(read.records)
+        assert header.base_offset == offset // 3 * 3
+        assert read.records == segment_bytes(log, offset)[read.position :][: len(read.records)]
+        assert len(read.records) >= 70_000 or offset + 70_000 // value_bytes > 110
+
+
+def segment_bytes(log: PartitionLog, offset: int) -> bytes:
+    """Return the whole `.log` that has an offset."""
+    segment = log.segments.floor(offset)
+    assert segment is not None
+    return Path(segment.log_path).read_bytes()

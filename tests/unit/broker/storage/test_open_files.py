@@ -292,7 +292,7 @@ def test_a_file_that_left_service_meanwhile_is_not_kept_open(path: str) -> None:
     task()
     disk.handles.forget(path)
     task.apply()
-    assert not disk.handles.is_open(path)
+    assert disk.handles.find(path) is None
 
 
 def test_a_file_that_cannot_be_read_is_left_to_its_reader(tmp_path: Path) -> None:
@@ -341,10 +341,10 @@ def test_the_ends_of_a_bounded_number_of_files_are_remembered() -> None:
     ends = WarmedEnds()
     for number in range(open_files.WARMED_FILES_MAX + 1):
         ends.note(str(number), 10)
-    assert not ends.is_crossed(FileRange("0", 0, 100))
-    assert ends.is_crossed(FileRange("1", 0, 100))
-    assert ends.is_crossed(FileRange("1", 10, 1))
-    assert not ends.is_crossed(FileRange("1", 0, 10))
-    assert not ends.is_crossed(FileRange("1", 11, 10))
+    assert not ends.is_crossed("0", 0, 100)
+    assert ends.is_crossed("1", 0, 100)
+    assert ends.is_crossed("1", 10, 1)
+    assert not ends.is_crossed("1", 0, 10)
+    assert not ends.is_crossed("1", 11, 10)
     ends.note("1", None)
-    assert not ends.is_crossed(FileRange("1", 0, 100))
+    assert not ends.is_crossed("1", 0, 100)
