@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from functools import partial
 from http import HTTPStatus
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Final
@@ -20,15 +21,21 @@ from minibroker.control.messages import EventStream, HttpError, HttpRequest
 from minibroker.control.record_views import text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable
 
-    from minibroker.control.messages import Work
+    from minibroker.control.messages import Response, Work
     from minibroker.control.record_views import RecordForm, RecordsText
     from minibroker.control.schema_decoding import ValueDecoder
     from minibroker.rig.topic_records import ReadBatches
 
+    Run = Callable[[bytearray], Awaitable[Response | EventStream]]
+
 PREFIX: Final = "/registry"
 NO_REGISTRY: Final = "no schema registry runs here: start one with --registry HOST:PORT"
+REFUSED: Final = (
+    "another broker's schema registry leads _schemas, and refuses the login of this broker's one:"
+    " start both with the same --registry-user @FILE"
+)
 DECODERS_MAX: Final = 200
 """Schemas that are kept for the next records."""
 AT_ONCE_MAX: Final = 20
@@ -96,9 +103,10 @@ class RegistryView:
             for name, value in request.headers.items()
             if name not in ("authorization", "origin")  # they were for this API
         }
-        return self._begin(
+        work = self._begin(
             request._replace(path=request.path.removeprefix(PREFIX), headers=headers)
         )
+        return work._replace(run=partial(_let_in, work.run))
 
     def _begin(self, request: HttpRequest) -> Work:
         if self.begin is None:
@@ -111,7 +119,7 @@ class RegistryView:
         self, batches: ReadBatches, limit: int, bytes_max: int, form: RecordForm, scan_max: int
     ) -> RecordsText:
         """Do `text_of` in a thread; with the format `registry` values are decoded by their schemas.
-        Raises CorruptionError.
+        Raises CorruptionError, HttpError.
         """
         if form.format != "registry" or self.begin is None:
             return await asyncio.to_thread(text_of, batches, limit, bytes_max, form, scan_max)
@@ -164,15 +172,29 @@ class RegistryView:
         return True
 
     async def _ask(self, path: str) -> Any:
-        """Return an answer of the registry, None where it refuses."""
+        """Return an answer of the registry, None where it has none. Raises HttpError where it
+        cannot say.
+        """
         try:
             work = self._begin(HttpRequest("GET", path, {}, {}))
-            response = await work.run(bytearray())
-        except HttpError:
+            response = await _let_in(work.run, bytearray())
+        except HttpError as error:
+            if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+                raise
             return None
         if isinstance(response, EventStream) or response.status != HTTPStatus.OK:
             return None
         return msgspec.json.decode(response.body)
+
+
+async def _let_in(run: Run, body: bytearray) -> Response | EventStream:
+    """Return the answer of a registry. Raises HttpError, also where the one that it forwarded to
+    refuses its login: a login of the caller would be no help, and a page would ask for one.
+    """
+    response = await run(body)
+    if isinstance(response, EventStream) or response.status != HTTPStatus.UNAUTHORIZED:
+        return response
+    raise HttpError(HTTPStatus.BAD_GATEWAY, REFUSED)
 
 
 def _quoted(subject: str) -> str:

@@ -27,12 +27,14 @@ _REALM: Final = (("WWW-Authenticate", 'Basic realm="minibroker"'),)
 class RegistryAccess:
     """The users of one registry. Constant."""
 
-    __slots__ = ("_is_local", "_passwords")
+    __slots__ = ("_is_local", "_login", "_passwords")
 
     def __init__(self, users: Mapping[str, str], *, is_local: bool) -> None:
         """`users`: name → password. `is_local`: the address is one of loopback."""
         self._passwords = {name.encode(): password.encode() for name, password in users.items()}
         self._is_local = is_local
+        first = next(iter(users.items()), None)
+        self._login = None if first is None else _basic(*first)
 
     def check(self, request: HttpRequest) -> None:
         """Raise RegistryError if the caller may not ask: 401 or 403."""
@@ -46,6 +48,18 @@ class RegistryAccess:
         is_right = hmac.compare_digest(password, password if expected is None else expected)
         if expected is None or not is_right:
             raise RegistryError(HTTPStatus.UNAUTHORIZED, "Unauthorized", _REALM)
+
+    def signed(self, request: HttpRequest) -> HttpRequest:
+        """Return the request of a caller that another API of this process has let in, as one of the
+        first user: the registries of other brokers let it in, too.
+        """
+        if self._login is None:
+            return request
+        return request._replace(headers={**request.headers, "authorization": self._login})
+
+
+def _basic(name: str, password: str) -> str:
+    return "Basic " + base64.b64encode(f"{name}:{password}".encode()).decode()
 
 
 def _credentials(header: str) -> tuple[bytes, bytes]:

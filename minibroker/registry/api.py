@@ -130,10 +130,13 @@ class RegistryApi:
     def begin(self, request: HttpRequest) -> Work:
         """Return the work for a request whose body is not read yet. Raises RegistryError."""
         self._access.check(request)
-        return self.begin_within(request)
+        return self._begin(request)
 
     def begin_within(self, request: HttpRequest) -> Work:
         """Do `begin` for a caller that another API of this process has let in."""
+        return self._begin(self._access.signed(request))
+
+    def _begin(self, request: HttpRequest) -> Work:
         operation, parts, context = _PATHS.find(request)
         has_body = request.method in ("POST", "PUT")
         if has_body:

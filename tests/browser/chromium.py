@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -83,14 +84,60 @@ def accessibility_checker() -> str:
     return script.read_text()
 
 
+class BrowserWatch:
+    """The browser, and what it logs: complaints of its console, and whom its pages ask."""
+
+    def __init__(self, driver: webdriver.Chrome) -> None:
+        self.driver = driver
+        self._origins: set[str] = set()
+        self._refusals: list[str] = []
+
+    def page(self, url: str) -> ConsolePage:
+        """Return the console at this URL. Its server may be asked from now on."""
+        self._origins.add(_origin(url))
+        return ConsolePage(self.driver, url)
+
+    def expect(self, status: int, path: str) -> None:
+        """Allow the browser to complain of this status, of paths that begin so."""
+        self._refusals.append(rf"://[^/]+{re.escape(path)}.* status of {status} ")
+
+    def leave(self) -> None:
+        """Show nothing: streams and looks of the page end, so its server may stop."""
+        self.driver.get("about:blank")
+
+    def complaints(self) -> list[str]:
+        """Return what the console complained of since the last call, without expected refusals."""
+        entries: list[dict[str, Any]] = self.driver.get_log("browser")  # type: ignore[no-untyped-call]
+        return [
+            entry["message"]
+            for entry in entries
+            if entry["level"] in ("SEVERE", "WARNING")
+            and not any(re.search(refusal, entry["message"]) for refusal in self._refusals)
+        ]
+
+    def foreign_requests(self) -> list[str]:
+        """Return the addresses that were asked since the last call, and are of no server that a
+        page is of.
+        """
+        entries: list[dict[str, Any]] = self.driver.get_log("performance")  # type: ignore[no-untyped-call]
+        messages = [json.loads(entry["message"])["message"] for entry in entries]
+        urls = [
+            message["params"]["request"]["url"]
+            for message in messages
+            if message["method"] == "Network.requestWillBeSent"
+        ]
+        inner = ("data:", "about:", "blob:")
+        return [
+            url for url in urls if not url.startswith(inner) and _origin(url) not in self._origins
+        ]
+
+
 class ConsolePage:
-    """The console of a broker in the browser."""
+    """The console of a broker in the browser; `BrowserWatch.page` makes it."""
 
     def __init__(self, driver: webdriver.Chrome, url: str) -> None:
         self.driver = driver
         self.url = url
-        self.console_errors()  # those of an earlier page
-        self.foreign_requests()
 
     def open(self, view: str) -> None:
         """Show a view, as `topics/orders`, anew; wait for its title."""
@@ -203,22 +250,6 @@ class ConsolePage:
             {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600},
         )
 
-    def console_errors(self) -> list[str]:
-        """Return what the browser complained of since the last call."""
-        entries: list[dict[str, Any]] = self.driver.get_log("browser")  # type: ignore[no-untyped-call]
-        return [entry["message"] for entry in entries if entry["level"] in ("SEVERE", "WARNING")]
-
-    def foreign_requests(self) -> list[str]:
-        """Return the addresses that were asked since the last call and are not the broker's."""
-        entries: list[dict[str, Any]] = self.driver.get_log("performance")  # type: ignore[no-untyped-call]
-        messages = [json.loads(entry["message"])["message"] for entry in entries]
-        urls = [
-            message["params"]["request"]["url"]
-            for message in messages
-            if message["method"] == "Network.requestWillBeSent"
-        ]
-        return [url for url in urls if not _is_of(url, self.url)]
-
 
 _GO: Final = """
 document.querySelector("h1").dataset.left = "true";
@@ -233,6 +264,7 @@ return rows.map((row) => [...row.cells].map((cell) => cell.innerText));
 """
 
 
-def _is_of(url: str, server: str) -> bool:
+def _origin(url: str) -> str:
+    """Return scheme and server of a URL; a file is its own."""
     parts = urlsplit(url)
-    return parts.scheme in ("data", "about", "blob") or parts.netloc == urlsplit(server).netloc
+    return f"{parts.scheme}://{parts.netloc}{parts.path if parts.scheme == 'file' else ''}"

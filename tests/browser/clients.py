@@ -10,6 +10,9 @@ import requests
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from tests.compat.dialogue import Dialogue
+from tests.compat.transactional import Producer as TransactionalProducer
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -24,7 +27,7 @@ def make_topic(broker: ConsoleBroker, name: str, **config: str) -> None:
     admin.create_topics([NewTopic(name, 1, config=config)])[name].result(WAIT_S)
 
 
-def write(broker: ConsoleBroker, topic: str, value: bytes, **fields: Any) -> None:
+def write(broker: ConsoleBroker, topic: str, value: bytes | None, **fields: Any) -> None:
     """Write a record. Raises KafkaException if the broker refuses it."""
     errors: list[Any] = []
     producer = Producer(
@@ -52,6 +55,19 @@ def first_record(broker: ConsoleBroker, topic: str, partition: int) -> Message:
     assert message is not None
     assert message.error() is None
     return message
+
+
+def hang(broker: ConsoleBroker, topic: str, producer_id: int) -> None:
+    """Leave a record in partition 0 whose transaction no coordinator knows, as clients before
+    KIP-890 could. The broker does not verify partitions of transactions.
+    """
+    metadata = AdminClient({"bootstrap.servers": broker.address}).list_topics(topic, WAIT_S)
+    leader = metadata.brokers[metadata.topics[topic].partitions[0].leader]
+    talk = Dialogue(leader.host, leader.port, scenario="", api="produce", version=7)
+    producer = TransactionalProducer(talk)
+    producer.producer_id, producer.epoch = producer_id, 0
+    producer.produce(topic, b"hangs")
+    talk.close()
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from tests.browser.chromium import ConsolePage, new_driver
+from tests.browser.chromium import BrowserWatch, new_driver
 from tests.support.processes import ManagedProcess
 
 if TYPE_CHECKING:
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from selenium import webdriver
+
+    from tests.browser.chromium import ConsolePage
 
 START_SECONDS = 120.0
 
@@ -40,6 +42,22 @@ def driver(downloads: Path) -> Iterator[webdriver.Chrome]:
     chromium.quit()
 
 
+@pytest.fixture(autouse=True)
+def watch(driver: webdriver.Chrome) -> Iterator[BrowserWatch]:
+    """Yield the browser. After each test its console has no complaint but those that the test
+    expects (`expect`), and no page has asked a server but its own.
+    """
+    watch = BrowserWatch(driver)
+    watch.complaints()  # those of an earlier test that failed
+    watch.foreign_requests()
+    yield watch
+    watch.leave()
+    driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    assert watch.complaints() == []
+    assert watch.foreign_requests() == []
+
+
 @pytest.fixture(scope="session")
 def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., ConsoleBroker]]:
     """Yield a function that starts a broker in memory with a console and these options."""
@@ -63,7 +81,9 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Co
 
 
 @pytest.fixture
-def proxy(console_broker: ConsoleBroker, tmp_path: Path) -> Iterator[ConsoleBroker]:
+def proxy(
+    watch: BrowserWatch, console_broker: ConsoleBroker, tmp_path: Path
+) -> Iterator[ConsoleBroker]:
     """Yield a proxy with a console, before the broker that most tests share."""
     command = [sys.executable, "-m", "minibroker", "proxy", "--to", console_broker.address]
     command += ["--listen", "127.0.0.1:0", "--control", "127.0.0.1:0"]
@@ -72,6 +92,7 @@ def proxy(console_broker: ConsoleBroker, tmp_path: Path) -> Iterator[ConsoleBrok
     assert stdout is not None
     listening, control = (stdout.readline().decode() for _ in range(2))
     yield ConsoleBroker(listening.split()[4].rstrip(","), control.split()[-1])
+    watch.leave()
     process.stop()
 
 
@@ -82,10 +103,6 @@ def console_broker(start: Callable[..., ConsoleBroker]) -> ConsoleBroker:
 
 
 @pytest.fixture
-def page(driver: webdriver.Chrome, console_broker: ConsoleBroker) -> Iterator[ConsolePage]:
-    """Yield the page; in the end there was no error on it, and it asked nobody but its broker."""
-    console = ConsolePage(driver, console_broker.url)
-    yield console
-    assert console.console_errors() == []
-    assert console.foreign_requests() == []
-    console.go("")  # ends the streams of the view
+def page(watch: BrowserWatch, console_broker: ConsoleBroker) -> ConsolePage:
+    """Return the console of the broker that most tests share."""
+    return watch.page(console_broker.url)

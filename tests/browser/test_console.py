@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-import pytest
 from confluent_kafka import Producer
 from selenium.webdriver.common.keys import Keys
 
-from tests.browser.chromium import ConsolePage, accessibility_checker
 from tests.browser.clients import WAIT_S, committed, make_topic, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from selenium import webdriver
-
+    from tests.browser.chromium import BrowserWatch, ConsolePage
     from tests.browser.conftest import ConsoleBroker
 
 MARKUP = '<img src=x onerror="document.title=1;alert(1)">'
@@ -163,12 +159,13 @@ def test_a_large_value_is_cut_and_comes_whole_as_a_download(
 
 
 def test_the_page_asks_for_a_token_and_one_that_reads_changes_nothing(
-    driver: webdriver.Chrome, start: Callable[..., ConsoleBroker], tmp_path: Path
+    watch: BrowserWatch, start: Callable[..., ConsoleBroker], tmp_path: Path
 ) -> None:
     (tmp_path / "full").write_text("full-secret")
     (tmp_path / "read").write_text("read-secret")
     tokens = [f"--control-token=@{tmp_path / 'full'}", f"--control-read-token=@{tmp_path / 'read'}"]
-    page = ConsolePage(driver, start("--topic", "orders", *tokens).url)
+    page = watch.page(start("--topic", "orders", *tokens).url)
+    watch.expect(401, "/")
     page.driver.get(page.url)
     page.until(lambda: "asks for a token" in page.find("dialog").text)
     page.fill("token", "wrong", "dialog")
@@ -195,52 +192,11 @@ def test_the_page_asks_for_a_token_and_one_that_reads_changes_nothing(
 
 
 def test_a_page_that_only_reads_has_no_actions(
-    driver: webdriver.Chrome, start: Callable[..., ConsoleBroker]
+    watch: BrowserWatch, start: Callable[..., ConsoleBroker]
 ) -> None:
-    page = ConsolePage(driver, start("--topic", "orders", "--console-read-only").url)
+    page = watch.page(start("--topic", "orders", "--console-read-only").url)
     for view in ("topics", "records/orders", "faults", "clock", "quotas", "cluster"):
         page.open(view)
         page.until(lambda: page.find("main table, main svg, main form") is not None)
         assert page.find_all("main button.main:not([name=show]), main button.danger") == []
     assert "--console-read-only" in page.find("#foot").text
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_view_has_a_serious_fault_of_accessibility(page: ConsolePage, scheme: str) -> None:
-    checker = accessibility_checker()
-    page.prefer(scheme)
-    faults: dict[str, Any] = {}
-    page.open("topics")
-    page.driver.execute_script(checker)
-    for view, title in VIEWS.items():
-        page.go(view)
-        page.until(lambda title=title: page.find("h1").text == title)  # type: ignore[misc]
-        page.until(lambda: page.find("main table, main svg, main form") is not None)
-        page.driver.execute_script(
-            "document.querySelectorAll('details').forEach((one) => { one.open = true; })"
-        )
-        faults |= {
-            f"{view}: {violation['id']}": [node["html"] for node in violation["nodes"]][:3]
-            for violation in page.driver.execute_async_script(_CHECK)
-            if violation["impact"] in ("serious", "critical")
-        }
-    assert faults == {}, json.dumps(faults, indent=2)
-
-
-_UNFOLD = "for (const one of document.querySelectorAll('details')) one.open = true"
-_CHECK = "axe.run().then((result) => arguments[0](result.violations))"
-
-
-@pytest.mark.parametrize("width", [360, 1024, 1600])
-def test_no_view_is_wider_than_the_window(page: ConsolePage, width: int) -> None:
-    page.resize(width)
-    try:
-        page.open("topics")
-        for view, title in VIEWS.items():
-            page.go(view)
-            page.until(lambda title=title: page.find("h1").text == title)  # type: ignore[misc]
-            page.until(lambda: page.find("main table, main svg, main form") is not None)
-            excess = "return document.documentElement.scrollWidth - innerWidth"
-            assert page.driver.execute_script(excess) <= 0, view
-    finally:
-        page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

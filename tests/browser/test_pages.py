@@ -27,15 +27,14 @@ from minibroker.testing.failure_page import FailedTest
 from minibroker.testing.failure_page import page as failure_page
 from minibroker.testing.failure_watch import View
 from minibroker.trace.exchange import Exchange
-from tests.browser.chromium import ConsolePage, accessibility_checker
+from tests.browser.chromium import accessibility_checker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
-    from selenium import webdriver
-
     from minibroker.rig.snapshot import Snapshot
+    from tests.browser.chromium import BrowserWatch, ConsolePage
 
     Open = Callable[[str], ConsolePage]
 
@@ -47,26 +46,18 @@ COUNT = 30_000
 
 
 @pytest.fixture
-def open_page(driver: webdriver.Chrome, tmp_path: Path) -> Iterator[Open]:
-    """Yield a function that opens a page; in the end it had no error and asked for nothing."""
-    opened: list[ConsolePage] = []
+def open_page(watch: BrowserWatch, tmp_path: Path) -> Open:
+    """Return a function that opens a page."""
 
     def open_page(html: str) -> ConsolePage:
         path = tmp_path / "page.html"
         path.write_text(html, encoding="utf-8")
-        page = ConsolePage(driver, path.as_uri())
+        page = watch.page(path.as_uri())
         page.resize(1024)
-        page.console_errors()
-        page.foreign_requests()
-        driver.get(page.url)
-        opened.append(page)
+        page.driver.get(page.url)
         return page
 
-    yield open_page
-    for page in opened:
-        assert page.console_errors() == []
-        assert page.foreign_requests() == []
-    driver.get("about:blank")
+    return open_page
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from confluent_kafka.schema_registry.error import SchemaRegistryError
 from tests.support.broker import Minibroker
 from tests.support.certificates import authority_pem, broker_certificate, pem_of
 from tests.support.processes import ManagedProcess, free_port
-from tests.support.registry_calls import ask, register
+from tests.support.registry_calls import ask, posted, register
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -116,6 +116,27 @@ def test_registries_forward_over_https_with_the_name_of_the_caller(tmp_path: Pat
                 ids.append(client.register_schema(f"s{number}", Schema('"int"', "AVRO")))
                 assert client.get_latest_version(f"s{number}").schema_id == 1
         assert ids == [1, 1]
+    finally:
+        process.stop()
+
+
+def test_control_apis_of_all_brokers_show_a_registry_with_users(tmp_path: Path) -> None:
+    """One of them forwards what it is asked, and the caller has no user of the registry."""
+    ready = tmp_path / "ready"
+    words = ["--brokers", "2", "--ready-file", str(ready), "--control", "127.0.0.1:0"]
+    words += ["--registry", "127.0.0.1:0", "--registry-user", "alice:sec:ret"]
+    serve = [sys.executable, "-m", "minibroker", "serve", "--memory", "--listen", "127.0.0.1:0"]
+    process = ManagedProcess([*serve, *words], tmp_path / "log")
+    try:
+        process.wait_until(ready.exists, SECONDS, "two brokers")
+        lines = ready.read_text().splitlines()
+        urls = [line.split()[-1] for line in lines if line.startswith("minibroker control on")]
+        for number, url in enumerate(urls):
+            posting = (f"{url}/registry", "POST", f"/subjects/s{number}/versions", posted('"int"'))
+            assert ask(*posting).body == {"id": 1}
+        for url in urls:
+            assert ask(f"{url}/registry", "GET", "/subjects").body == ["s0", "s1"]
+        assert len(urls) == 2
     finally:
         process.stop()
 

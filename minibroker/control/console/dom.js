@@ -217,7 +217,7 @@ export function alertBox() {
 // Asks before something is destroyed; resolves to whether it is wanted.
 export function confirmed(question, verb, extra) {
   return new Promise((resolve) => {
-    const dialog = el("dialog", { "aria-labelledby": "confirm-title" },
+    const dialog = el("dialog", { class: "of-view", "aria-labelledby": "confirm-title" },
       el("form", { method: "dialog" },
         el("h2", { id: "confirm-title" }, visible(question)), extra ?? null,
         el("div", { class: "row end" },

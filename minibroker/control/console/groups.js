@@ -72,10 +72,8 @@ function assignment(places) {
   return [...byTopic].map(([topic, of]) => `${topic} ${of.map((place) => place.partition).sort((a, b) => a - b).join(", ")}`).join("; ") || "none";
 }
 
-async function remove(page, name) {
-  const action = { method: "DELETE", path: path`/groups/${name}` };
-  if (await page.ask(`Delete group ${name} with its offsets?`, "Delete", action) && await page.act(action, `Group ${name} is deleted.`)) location.hash = "#/groups";
-}
+const remove = (page, name) => page.remove(`Delete group ${name} with its offsets?`,
+  { method: "DELETE", path: path`/groups/${name}` }, `Group ${name} is deleted.`, "#/groups");
 
 function reset(page, name) {
   const to = select("to", [["earliest", "the oldest record"], ["latest", "the end"], ["offset", "an offset"], ["time", "a time"], ["shift", "so many records on"]]);

@@ -28,10 +28,12 @@ export class Page {
     this.signal = this.end.signal;
     this.alert = alertBox();
     this.followed = new Set();
+    this.looks = new Set();
   }
 
   leave() {
     this.end.abort();
+    for (const dialog of document.querySelectorAll("dialog.of-view")) dialog.close("no");
   }
 
   // Shows a view: a function of this page.
@@ -68,16 +70,33 @@ export class Page {
       if (this.signal.aborted) return;
       const begin = performance.now();
       if (!this.isPaused) {
-        try {
-          await look();
-          this.alert.hide();
-        } catch (error) {
-          this.fail(error);
-        }
+        const one = this.#lookAgain(look);
+        this.looks.add(one);
+        await one;
+        this.looks.delete(one);
       }
       const pause = Math.min(SHARE * (performance.now() - begin), WAIT_MS_MAX);
       await wait(Math.max(everyMs, pause), this.signal);
     }
+  }
+
+  async #lookAgain(look) {
+    try {
+      await look();
+      this.alert.hide();
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  // Asks, and takes away what the view shows; then shows `next`. Nothing looks at it meanwhile.
+  async remove(question, action, sentence, next) {
+    if (!await this.ask(question, "Delete", action)) return;
+    const wasPaused = this.isPaused;
+    this.isPaused = true;
+    await Promise.all(this.looks);
+    if (await this.act(action, sentence)) location.hash = next;
+    else this.isPaused = wasPaused;
   }
 
   // Follows a stream: on(event, value). It ends with the view, while it is paused, and while nobody

@@ -23,10 +23,7 @@ export async function schemas(page) {
 }
 
 async function subject(page, name) {
-  const remove = async () => {
-    const action = { method: "DELETE", path: path`/registry/subjects/${name}` };
-    if (await page.ask(`Delete every version of ${name}?`, "Delete", action) && await page.act(action, `Subject ${name} is deleted.`)) location.hash = "#/schemas";
-  };
+  const remove = () => page.remove(`Delete every version of ${name}?`, { method: "DELETE", path: path`/registry/subjects/${name}` }, `Subject ${name} is deleted.`, "#/schemas");
   page.head(name, { crumb: el("a", { href: "#/schemas" }, "Schemas"), tools: mayChange() ? [button("Delete …", remove, "danger")] : [] });
   const summary = el("div");
   const versions = select("version", []);

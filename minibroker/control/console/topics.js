@@ -118,10 +118,8 @@ async function topic(page, name) {
   });
 }
 
-async function remove(page, name) {
-  const action = { method: "DELETE", path: path`/topics/${name}`, test: `kafka.delete_topic(${python(name)})` };
-  if (await page.ask(`Delete topic ${name} with its records?`, "Delete", action) && await page.act(action, `Topic ${name} is deleted.`)) location.hash = "#/topics";
-}
+const remove = (page, name) => page.remove(`Delete topic ${name} with its records?`,
+  { method: "DELETE", path: path`/topics/${name}`, test: `kafka.delete_topic(${python(name)})` }, `Topic ${name} is deleted.`, "#/topics");
 
 // Returns the settings of a topic or a broker, with changes; look() reads them again.
 export function configTable(page, address, query = {}) {
@@ -155,7 +153,7 @@ export function configTable(page, address, query = {}) {
   };
   const change = (row) => {
     const input = text("value", { value: row.value ?? "", autofocus: true });
-    const dialog = el("dialog", { "aria-labelledby": "change-title" }, el("form", { method: "dialog" },
+    const dialog = el("dialog", { class: "of-view", "aria-labelledby": "change-title" }, el("form", { method: "dialog" },
       el("h2", { id: "change-title" }, data(row.name)), field("Value", input, (row.documentation ?? "").slice(0, 300)),
       el("div", { class: "row end" }, el("button", { value: "no", formnovalidate: true }, "Cancel"), el("button", { value: "yes", class: "main" }, "Set"))));
     dialog.addEventListener("close", () => {

@@ -13,6 +13,7 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 
 from minibroker.control import schema_decoding
 from minibroker.control.access import Access
+from minibroker.control.messages import Response, Work
 from minibroker.control.registry_view import RegistryView, ThreadSchemas
 from minibroker.control.schema_decoding import ValueDecoder, decoder_of
 from minibroker.testing import Broker
@@ -22,6 +23,7 @@ from tests.unit.control.conftest import serve
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from minibroker.control.messages import HttpRequest
     from tests.unit.control.conftest import Control
 
 PLACE = {"name": "Place", "type": "record", "fields": [{"name": "city", "type": "string"}]}
@@ -70,6 +72,25 @@ def test_the_registry_under_the_control_api_needs_its_token(control: Control) ->
     full = {"Authorization": "Bearer full", **JSON_HEADERS}
     assert served.ask("POST", "/registry/subjects/a/versions", body, full)[0] == 200
     control.broker.await_node(lambda _: server.close())
+
+
+def test_a_login_that_another_registry_refuses_is_no_login_of_the_caller(control: Control) -> None:
+    """A page would ask its user for a token if this were a 401."""
+
+    def refuses(_: HttpRequest) -> Work:
+        async def run(_: bytearray) -> Response:
+            return Response(401, b'{"error_code":401,"message":"Unauthorized"}')
+
+        return Work(0, run)
+
+    control.api.scope.registry.begin = refuses
+    status, told = control.ask("GET", "/registry/subjects")
+    assert status == 502
+    assert "start both with the same --registry-user" in told["error"]
+    control.broker.produce("orders", b"\x00\x00\x00\x00\x01\x02")
+    status, told = control.ask("GET", "/topics/orders/records?format=registry")
+    assert status == 502
+    assert "start both with the same --registry-user" in told["error"]
 
 
 def test_without_a_registry_there_is_none() -> None:
