@@ -117,7 +117,7 @@ def write_payments(broker: ConsoleBroker) -> None:
 
 
 class Scene(NamedTuple):
-    """What the console shows."""
+    """A view of the console, with something on it."""
 
     view: str
     title: str
@@ -170,11 +170,12 @@ def _has_diagram(page: ConsolePage) -> None:
 
 
 def _has_plots(page: ConsolePage) -> None:
-    page.until(lambda: len(page.find_all(".plot .now")) > 8)
+    page.until(lambda: len(page.find_all(".plot polyline[points]")) > 8)
 
 
 def _has_lag(page: ConsolePage) -> None:
     page.until(lambda: page.rows("Members") != [] and page.rows("Offsets") != [])
+    page.until(lambda: page.find(".plot .now").text != "–")
 
 
 def _is_filled(page: ConsolePage) -> None:

@@ -8,10 +8,16 @@ const SHOWS = {
   "1/s": (value) => `${brief(value)}/s`,
 };
 
+const TITLES = {
+  request_ms: "Time of a request", produce_ms: "Time of a Produce", records: "Records written", log_bytes: "Logs on disk",
+  lag: "Lag of all groups", cpu: "CPU", loop_delay_ms: "Delay of the event loop",
+};
+
 // Returns "Produce requests" for produce_requests, "Memory" for memory_bytes: the value has the unit.
 function title(name, unit) {
+  if (name in TITLES) return TITLES[name];
   const words = name.replace(/_(ms|bytes)$/, "").replaceAll("_", " ");
-  const whole = words === "cpu" ? "CPU" : words[0].toUpperCase() + words.slice(1);
+  const whole = words[0].toUpperCase() + words.slice(1);
   return unit && !(unit in SHOWS) ? `${whole}, ${unit}` : whole;
 }
 
@@ -23,7 +29,7 @@ export async function metrics(page) {
   page.add(note, place);
   page.equal({ path: "/live/samples" }, { path: "/metrics" });
   let drawn = [];
-  const filter = () => { for (const { name, plot } of drawn) plot.node.hidden = !name.includes(search.value); };
+  const filter = () => { for (const { name, plot } of drawn) plot.node.hidden = !`${name} ${plot.title}`.toLowerCase().includes(search.value.toLowerCase()); };
   search.addEventListener("input", filter);
   page.follow("/live/samples", {}, (event, value) => {
     if (event === "history") {

@@ -10,7 +10,7 @@ const KEYS = [
 ];
 const PARTS = ["user", "client_id", "ip"];
 const names = (row) => PARTS.filter((part) => row[part] !== null && row[part] !== undefined)
-  .map((part) => `${part} ${row[part] === "<default>" ? "(default)" : row[part]}`).join(", ");
+  .map((part) => `${part.replace("_", " ")} ${row[part] === "<default>" ? "(default)" : row[part]}`).join(", ");
 const entity = (row) => Object.fromEntries(PARTS.filter((part) => row[part] !== null && row[part] !== undefined).map((part) => [part, row[part]]));
 
 export async function quotas(page) {

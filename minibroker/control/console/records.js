@@ -16,7 +16,10 @@ export async function records(page) {
   page.head(topic ? `Records of ${topic}` : "Records", { crumb: topic && el("a", { href: hash("topics", topic) }, data(topic)) });
   const all = await get("/topics", {}, { signal: page.signal });
   page.add(choice(page, topic, all));
-  if (!topic) return;
+  if (!topic) {
+    page.add(el("p", { class: "quiet" }, "Choose a topic: type its name, or take it from the list of topics."));
+    return;
+  }
   if (!server.mayRead) throw new Error("The records of a secured broker need a token (--control-token).");
   if (mayChange()) page.add(writing(page, topic));
   if (page.query.live === "true") follow(page, topic);
@@ -225,6 +228,7 @@ function content(page, topic, record, part) {
   const isJson = here.text !== undefined && /^\s*[[{]/.test(here.text);
   const kinds = select(`${part}_kind`, [["text", "text"], ["json", "JSON"], ["hex", "hex"]], here.bytes ? "hex" : isJson && !isCut ? "json" : "text", { "aria-label": `${title} as` });
   const show = () => {
+    box.classList.toggle("hex", kinds.value === "hex");
     if (kinds.value === "hex") box.textContent = hexDump(asBytes(here));
     else if (kinds.value === "json") box.textContent = visible(prettyJson(asText(here)) ?? "This is no JSON.");
     else box.textContent = visible(asText(here));

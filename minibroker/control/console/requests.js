@@ -56,7 +56,7 @@ function choice(query, slowMs) {
   const brokers = server.brokers?.length > 1
     ? field("Broker", select("broker_id", [["", "all"], ...server.brokers.map((one) => [String(one.id), `broker ${one.id}`])], query.broker_id ?? "")) : null;
   const form = el("form", { class: "card" }, el("div", { class: "row" },
-    field("API", text("api", { value: query.api ?? "", placeholder: "any, such as Fetch" })),
+    field("API", text("api", { value: query.api ?? "", placeholder: "any" })),
     field("Client id", text("client_id", { value: query.client_id ?? "", placeholder: "any" })),
     field("Connection", text("client_address", { value: query.client_address ?? "", placeholder: "any, HOST:PORT" })),
     brokers,

@@ -168,7 +168,7 @@ export function configTable(page, address, query = {}) {
 }
 
 function changes(page, name) {
-  const partitions = page.form([el("div", { class: "row" }, field("Number of partitions", number("count", { min: 1, step: 1, required: true })))], {
+  const partitions = page.form([el("div", { class: "row" }, field("Number of partitions", number("count", { min: 1, step: 1, required: true }), "All of them, with the new ones."))], {
     verb: "Add partitions",
     make: ({ count: wished }) => ({ method: "POST", path: path`/topics/${name}/partitions`, body: { count: wished } }),
     done: () => notice("The partitions are there."),

@@ -3,6 +3,10 @@ import { brokerColumn, get, mayChange } from "./api.js";
 import { LiveTable, badge, button, el, link, section } from "./dom.js";
 import { count, duration, moment } from "./values.js";
 
+const PRODUCER = {
+  label: "Producer id", kind: "num", text: (row) => `${row.producer_id} ${row.producer_epoch}`,
+  node: (row) => el("span", {}, row.producer_id, el("span", { class: "under" }, `epoch ${row.producer_epoch}`)),
+};
 const GOOD = ["CompleteCommit", "Empty"];
 
 export async function transactions(page) {
@@ -18,7 +22,7 @@ export async function transactions(page) {
       label: "Open for", kind: "num", text: (row) => `${duration(row.age_ms)} ${row.timeout_ms}`,
       node: (row) => el("span", {}, duration(row.age_ms), el("span", { class: "under" }, `time-out ${duration(row.timeout_ms)}`)),
     },
-    { label: "Producer id", kind: "num", text: (row) => `${row.producer_id} epoch ${row.producer_epoch}` },
+    PRODUCER,
     { label: "Partitions", kind: "wide", text: (row) => row.partitions.map((one) => `${one.topic} ${one.partition}`).join(", ") || "none" },
     ...brokerColumn(),
     ...(mayChange() ? [{
@@ -31,8 +35,8 @@ export async function transactions(page) {
     { label: "Partition", kind: "num", text: (row) => row.partition },
     { label: "From offset", kind: "num", text: (row) => count(row.start_offset) },
     { label: "Open for", kind: "num", text: (row) => duration(row.age_ms) },
-    { label: "Last record", kind: "short", text: (row) => moment(row.last_timestamp) },
-    { label: "Producer id", kind: "num", text: (row) => `${row.producer_id} epoch ${row.producer_epoch}` },
+    { label: "Last record", kind: "num", text: (row) => moment(row.last_timestamp) },
+    PRODUCER,
     ...(mayChange() ? [{
       label: "", kind: "act", text: () => "abort",
       node: (row) => button("Abort …", () => abort({ topic: row.topic, partition: row.partition, producer_id: row.producer_id }, `The transaction in ${row.topic} ${row.partition}`), "small danger"),

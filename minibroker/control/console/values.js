@@ -34,11 +34,15 @@ export function duration(ms) {
   if (ms < 1) return `${ms.toFixed(2)} ms`;
   if (ms < 1000) return `${ms.toFixed(ms < 10 ? 1 : 0)} ms`;
   const seconds = ms / 1000;
-  if (seconds < 60) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
-  if (seconds < 172_800) return `${Math.floor(seconds / 3600)} h ${Math.round((seconds % 3600) / 60)} min`;
-  return `${Math.floor(seconds / 86_400)} d ${Math.round((seconds % 86_400) / 3600)} h`;
+  if (seconds < 59.5) return `${seconds.toFixed(seconds < 9.95 ? 1 : 0)} s`;
+  if (seconds < 3599.5) return twoUnits(Math.round(seconds), 60, "min", "s");
+  if (seconds < 172_800) return twoUnits(Math.round(seconds / 60), 60, "h", "min");
+  return twoUnits(Math.round(seconds / 3600), 24, "d", "h");
 }
+
+// Returns 75 as "1 min 15 s", 60 as "1 min".
+const twoUnits = (amount, size, large, small) =>
+  `${Math.floor(amount / size)} ${large}${amount % size ? ` ${amount % size} ${small}` : ""}`;
 
 const two = (value, width = 2) => String(value).padStart(width, "0");
 
