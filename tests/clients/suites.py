@@ -46,7 +46,7 @@ class Aiokafka:
     SOURCE: Final = BUILD / "suites" / "aiokafka"
     MODULES: Final = (
         *("consumer", "producer", "client", "admin", "transactional_producer"),
-        *("transactional_consumer", "pep492", "conn"),
+        *("transactional_consumer", "pep492", "conn", "sasl"),
     )
     VERSIONS: Final = {"3.9.1": "3.9.0", "4.3.1": "4.0.0", "4.4.0": "4.0.0"}
     """Release → the one that the suite is told."""
@@ -62,9 +62,10 @@ class Aiokafka:
     def results(self, way: Way, log: Path, names: Sequence[str] = ()) -> Results:
         """Do `Suite.results`. The order is that of the files, and random names have a seed."""
         login = {"SUITE_USER": USER, "SUITE_PASSWORD": PASSWORD, "SUITE_MECHANISM": MECHANISM}
+        addresses = {f"SUITE_{name}": address for name, address in way.addresses.items()}
         printed = run(
             [
-                *(sys.executable, "-m", "pytest", "-q", "-rA", "--timeout=120", "-k", "not ssl"),
+                *(sys.executable, "-m", "pytest", "-q", "-rA", "--timeout=120"),
                 *("-p", "no:minibroker", "-p", "no:cacheprovider", "-c", os.devnull),
                 *("--rootdir=.", *(names or [f"tests/test_{name}.py" for name in self.MODULES])),
             ],
@@ -74,7 +75,9 @@ class Aiokafka:
                 "SUITE_VERSION": self.VERSIONS[way.ground.release],
                 "PYTHONPATH": "",
                 "PYTHONHASHSEED": "0",
-                **(login | {"SUITE_CA": str(way.authority)} if way.authority else {}),
+                "SUITE_CERTIFICATES": str(way.certificates),
+                **addresses,
+                **(login if way.is_secured else {}),
             },
             log,
         )
@@ -97,6 +100,7 @@ class FranzGo:
         """Do `Suite.results`. A part of a test is run with the test."""
         tests = sorted({name.partition("/")[0] for name in names})
         login = f"{USER}:{PASSWORD}:256"
+        logins = way.addresses.get("SASL_PLAINTEXT")
         printed = run(
             [
                 *(str(self._program), "-test.v", "-test.parallel=4"),
@@ -108,9 +112,11 @@ class FranzGo:
                 "KGO_SEEDS": way.address,
                 "KGO_TEST_RF": str(way.ground.brokers),
                 "KGO_TEST_RECORDS": str(self.RECORDS),
+                "KGO_TEST_SCRAM": login,
+                **({"KGO_TEST_TLS": f"ca:{way.certificates}/ca.crt"} if way.is_secured else {}),
                 **(
-                    {"KGO_TEST_TLS": f"ca:{way.authority}", "KGO_TEST_SCRAM": login}
-                    if way.authority
+                    {"KGO_TEST_SCRAM_SEEDS": logins, "KGO_TEST_OAUTH_SEEDS": logins}
+                    if logins
                     else {}
                 ),
             },
