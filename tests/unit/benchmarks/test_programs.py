@@ -16,6 +16,16 @@ from benchmarks import hostile, open_loop
 from benchmarks.importtime import by_package, parse
 from benchmarks.open_loop import Stream, http_size, kafka_size, run, spread
 from benchmarks.profile_broker import summary
+from benchmarks.proxy import (
+    WARM_BEATS,
+    BeatTurn,
+    LoadTurn,
+    Pair,
+    address_of,
+    beat_lines,
+    beat_times_us,
+    load_lines,
+)
 from benchmarks.secured import KAFKA, MINIBROKER, Line
 from benchmarks.secured_clients import PASSWORD, USER, LoginError, ScramLogin
 from benchmarks.wire import WireError
@@ -177,6 +187,41 @@ def test_the_client_says_that_it_was_refused() -> None:
         pytest.raises(LoginError, match=re.escape("error 58")),
     ):
         ScramLogin(int(broker.bootstrap.rpartition(":")[2])).run()
+
+
+# The turns of `benchmarks.proxy`.
+
+
+def test_the_cost_of_a_proxy_is_that_of_the_median_turn() -> None:
+    turns = [
+        BeatTurn(Pair(70.0, 110.0), Pair(100.0, 100.0 + more), 20.0) for more in (90.0, 70.0, 900.0)
+    ]
+    lines = [line.render() for line in beat_lines(turns)]
+    assert lines == [
+        "| Heartbeat, p50, µs | 70 | 110 |  |  |  |",
+        "| Heartbeat, p99, µs | 100 | 190 | +90 | ≤ +100 | yes |",
+        "| CPU of the proxy for a Heartbeat, µs | - | 20.00 |  |  |  |",
+    ]
+    loads = [LoadTurn(Pair(direct, 40_000.0), 2.0) for direct in (40_000.0, 50_000.0, 50_000.0)]
+    (rate, _) = load_lines(loads)
+    assert rate.render() == (
+        "| ProducerPerformance, 1 KB, records/s | 50,000 | 40,000 | 0.80x | ≥ 0.9x | NO |"
+    )
+
+
+def test_beats_are_answered_one_after_the_other() -> None:
+    with Broker() as broker:
+        times_us = beat_times_us(broker.bootstrap, 20)
+        assert len(times_us) == 20
+        assert times_us == sorted(times_us)
+        beats = [request for request in broker.requests if request.api == "Heartbeat"]
+        assert len(beats) == 20 + WARM_BEATS
+
+
+def test_the_address_of_a_proxy_is_in_its_first_line() -> None:
+    assert address_of("") is None
+    line = "minibroker proxy listening on 127.0.0.1:9192, to 127.0.0.1:9092\n"
+    assert address_of(line) == "127.0.0.1:9192"
 
 
 # The start-up budget read out of `-X importtime`.
