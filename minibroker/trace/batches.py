@@ -8,7 +8,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.kafka.errors import CorruptionError
-from minibroker.kafka.records.batch import CODEC_MASK, iterate_headers
+from minibroker.kafka.records.batch import (
+    CODEC_MASK,
+    CONTROL_FLAG,
+    HEADER,
+    HEADER_BYTES,
+    LENGTH_FIELD_END,
+    MAGIC_AT,
+    TRANSACTIONAL_FLAG,
+    iterate_headers,
+)
 from minibroker.kafka.records.compression import CODEC_NAMES, NONE
 from minibroker.kafka.records.control import read_marker
 
@@ -21,6 +30,7 @@ BATCHES_MAX: Final = 200
 MARKER_BYTES_MAX: Final = 256
 """A larger control batch holds no marker of a transaction."""
 _QUORUM: Final = "control"
+_SPECIAL: Final = CODEC_MASK | CONTROL_FLAG | TRANSACTIONAL_FLAG
 
 
 class BatchSummary(NamedTuple):
@@ -64,6 +74,24 @@ class BatchSummary(NamedTuple):
 
     def _producer(self) -> str:
         return f"{self.producer_id} epoch {self.producer_epoch}"
+
+
+def summary_of(records: Buffer) -> tuple[int, str]:
+    """Return the first offset and the text of a summary. Most often records are one plain batch,
+    and its header says it all.
+    """
+    size_bytes = len(records)
+    if size_bytes >= HEADER_BYTES and records[MAGIC_AT] == 2:
+        offset, length, _, _, _, attributes, _, _, _, producer_id, epoch, sequence, count = (
+            HEADER.unpack_from(records)
+        )
+        if not attributes & _SPECIAL and length + LENGTH_FIELD_END == size_bytes:
+            text = f"{count_of(max(count, 0), 'record')} {size_text(size_bytes)}"
+            if producer_id >= 0:
+                text = f"{text} producer {producer_id} epoch {epoch} sequence {sequence}"
+            return offset, text
+    summary = summarize(records)
+    return summary.first_offset, str(summary)
 
 
 def summarize(records: Buffer) -> BatchSummary:

@@ -16,6 +16,7 @@ from minibroker.trace.decode import read_head, read_request
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
 
+    from minibroker.trace.decode import Frame
     from minibroker.trace.tcp_streams import StreamPiece
 
 FRAME_BYTES_MAX: Final = 200 << 20
@@ -43,13 +44,33 @@ class FrameStream:
         self.lost_bytes = 0
         """Bytes that were passed over, or never captured."""
 
-    def add(self, piece: StreamPiece) -> list[bytes]:
+    def add(self, piece: StreamPiece) -> list[Frame]:
         """Return the frames that end in a piece, without their lengths."""
         if piece.hole_bytes:
             return self._add_hole(piece.hole_bytes)
-        data = piece.data
+        return self._add_bytes(piece.data, is_start=piece.is_start)
+
+    def add_segment(self, packet: bytes, start: int, end: int) -> list[Frame]:
+        """Return the frames that end in the next segment of a stream, which is in a packet.
+
+        Most often a segment is a frame.
+        """
+        if self._is_next_start and end - start >= _LENGTH.size:
+            (size_bytes,) = _LENGTH.unpack_from(packet, start)
+            start_of_frame = start + _LENGTH.size
+            if size_bytes == end - start_of_frame:
+                return [packet[start_of_frame:end]]
+        return self._add_bytes(packet[start:end], is_start=True)
+
+    @property
+    def _is_next_start(self) -> bool:
+        """Return whether a frame begins with the next byte."""
+        return not (self._buffer or self._is_lost or self._skipped_bytes)
+
+    def _add_bytes(self, data: bytes, *, is_start: bool) -> list[Frame]:
+        """Return the frames that end in bytes; `is_start`: a segment begins with them."""
         if self._is_lost:
-            if not (piece.is_start and self._looks_right(data)):
+            if not (is_start and self._looks_right(data)):
                 self.lost_bytes += len(data)
                 return []
             self._is_lost = False
@@ -61,7 +82,7 @@ class FrameStream:
         self._buffer += data
         return self._frames()
 
-    def _add_hole(self, hole_bytes: int) -> list[bytes]:
+    def _add_hole(self, hole_bytes: int) -> list[Frame]:
         """Return the frame that the hole cuts; outside of a frame the place is lost."""
         self.lost_bytes += hole_bytes
         if self._is_lost:
@@ -79,11 +100,11 @@ class FrameStream:
             return []
         self._buffer = bytearray()
         self._skipped_bytes = missing - hole_bytes
-        return [bytes(buffer[_LENGTH.size :])]
+        return [memoryview(buffer)[_LENGTH.size :]]
 
-    def _frames(self) -> list[bytes]:
-        """Take the whole frames out of the buffer."""
-        frames: list[bytes] = []
+    def _frames(self) -> list[Frame]:
+        """Take the whole frames out of the buffer; one that is all of it is not copied."""
+        frames: list[Frame] = []
         buffer, at = self._buffer, 0
         while len(buffer) - at >= _LENGTH.size:
             size_bytes: int = _LENGTH.unpack_from(buffer, at)[0]
@@ -94,6 +115,9 @@ class FrameStream:
             end = start + size_bytes
             if len(buffer) < end:
                 break
+            if at == 0 and len(buffer) == end:
+                self._buffer = bytearray()
+                return [memoryview(buffer)[start:]]
             with memoryview(buffer) as view:
                 frames.append(bytes(view[start:end]))
             at = end

@@ -23,14 +23,21 @@ def writer_to(
 ) -> Callable[[Exchange], None]:
     """Return the function that writes an exchange to `out`; `is_live`: it is seen at once."""
 
+    write_text = out.write
+    if is_json:
+        text_of: Callable[[Exchange], str] = to_json
+    elif is_full:
+        text_of = _full_text
+    else:
+        text_of = to_line
+
     def write(exchange: Exchange) -> None:
-        if is_json:
-            out.write(to_json(exchange) + "\n")
-        elif is_full:
-            out.writelines(f"{line}\n" for line in full_lines(exchange))
-        else:
-            out.write(to_line(exchange) + "\n")
+        write_text(f"{text_of(exchange)}\n")
         if is_live:
             out.flush()
 
     return write
+
+
+def _full_text(exchange: Exchange) -> str:
+    return "\n".join(full_lines(exchange))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from minibroker.kafka.foreign_text import printable
@@ -51,7 +52,13 @@ def client_text(exchange: Exchange) -> str:
 def clock_text(at_ms: float) -> str:
     """Return the time of the day, UTC, in milliseconds; `-` for a time that no calendar has."""
     try:
-        moment = datetime.fromtimestamp(at_ms / 1_000, UTC)
+        second, microsecond = divmod(round(at_ms * 1_000), 1_000_000)
+        return f"{_second_text(second)}.{microsecond // 1_000:03d}"
     except (OverflowError, ValueError, OSError):
         return "-"
-    return moment.strftime("%H:%M:%S.") + f"{moment.microsecond // 1_000:03d}"
+
+
+@lru_cache(maxsize=16)
+def _second_text(second: int) -> str:
+    """Return the time of the day; thousands of requests have the same."""
+    return datetime.fromtimestamp(second, UTC).strftime("%H:%M:%S")

@@ -17,6 +17,7 @@ and the length are bounded: a topic behind the first few is counted and not look
 
 from __future__ import annotations
 
+import sys
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -25,7 +26,7 @@ from minibroker.kafka.ids import topic_id_to_text
 from minibroker.kafka.protocol.answer_error import error_name
 from minibroker.kafka.protocol.message import Message
 from minibroker.kafka.protocol.primitives import ZERO_UUID
-from minibroker.trace.batches import count_of, summarize
+from minibroker.trace.batches import count_of, summary_of
 from minibroker.trace.embedded import assignment_text
 
 if TYPE_CHECKING:
@@ -148,6 +149,8 @@ class _TextPlan(NamedTuple):
     name: str | None
     """The field with the name of a topic."""
     has_topic_id: bool
+    has_topic: bool
+    """True if it has a field with a topic's name or id."""
     number: str | None
     """The field with the number of a partition."""
     offsets: tuple[tuple[str, str], ...]
@@ -157,6 +160,8 @@ class _TextPlan(NamedTuple):
     """All fields that have a text, in their order."""
     has_error: bool
     has_records: bool
+    named_lists: tuple[str, ...]
+    """Lists of structs that say names and ids of topics, or that have such lists."""
 
 
 TopicNames = dict[bytes, str]
@@ -179,23 +184,40 @@ def describe_both(
     The answer's part leaves out what the request says: topics, partitions and ids that it repeats.
     """
     parts = [] if request is None else _first_parts(request, names)
-    repeated = {*parts, *(part.partition(" ")[0] for part in parts)}
     replies = [] if answer is None else _first_parts(answer, names)
+    return joined_both(parts, replies)
+
+
+def joined_both(parts: list[str], replies: list[str]) -> str:
+    """Return the texts of a request, an arrow, and those of its answer that are new."""
+    repeated = {*parts, *(part.partition(" ")[0] for part in parts)}
     reply = _joined([part for part in replies if part not in repeated])
     if not reply:
         return _joined(parts)
     return f"{_joined(parts)} → {reply}" if parts else f"→ {reply}"
 
 
+class _SubjectParts(list[str]):
+    """The texts of a message's fields, until they are longer than a subject."""
+
+    __slots__ = ("room",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.room = SUBJECT_MAX
+        """Characters that still have room; below 0, no more texts are made."""
+
+    def add(self, text: str) -> bool:
+        """Add a text. Return whether there is room for another one."""
+        self.append(text)
+        self.room -= len(text) + 2
+        return self.room >= 0
+
+
 def _first_parts(message: Message, names: Mapping[bytes, str]) -> list[str]:
     """Return the texts of a message's fields, until they are longer than a subject."""
-    parts: list[str] = []
-    length = 0
-    for part in _parts(message, names, 0):
-        parts.append(part)
-        length += len(part) + 2
-        if length > SUBJECT_MAX:
-            break
+    parts = _SubjectParts()
+    _add_parts(message, names, 0, parts)
     return parts
 
 
@@ -206,7 +228,7 @@ def _joined(parts: list[str]) -> str:
 
 def learn_names(message: Message, names: TopicNames) -> None:
     """Add the topics of which the message says both name and id, up to `TOPIC_NAMES_MAX`."""
-    for slot in message.__slots__:
+    for slot in _plan(type(message)).named_lists:
         value = getattr(message, slot)
         if not isinstance(value, list) or not value or not isinstance(value[0], Message):
             continue
@@ -215,7 +237,7 @@ def learn_names(message: Message, names: TopicNames) -> None:
                 name = _name(struct)
                 if name and len(name) <= TOPIC_NAME_MAX and struct.topic_id != ZERO_UUID:
                     names[struct.topic_id] = name
-        elif "topics" in value[0].__slots__:
+        else:
             for struct in value[:ITEMS_MAX]:
                 learn_names(struct, names)
 
@@ -228,7 +250,7 @@ def _name(struct: Message) -> str | None:
 
 def topics_of(message: Message, names: Mapping[bytes, str]) -> Iterator[str]:
     """Yield the topics of a message, all of them, as they came; one may come several times."""
-    topic = _topic(message, names)
+    topic = _topic(message, _plan(type(message)), names)
     if topic is not None:
         yield topic
     for slot in message.__slots__:
@@ -244,57 +266,67 @@ def topics_of(message: Message, names: Mapping[bytes, str]) -> Iterator[str]:
             yield from value
 
 
-def _parts(message: Message, names: Mapping[bytes, str], depth: int) -> Iterator[str]:
-    """Yield the texts of a struct's fields, in their order."""
-    topic = _topic(message, names)
-    if topic is not None:
-        yield from _topic_parts(message, topic)
-        return
-    for slot in _plan(type(message)).slots:
+def _add_parts(
+    message: Message, names: Mapping[bytes, str], depth: int, parts: _SubjectParts
+) -> bool:
+    """Add the texts of a struct's fields, in their order; return whether there is room for more."""
+    plan = _PLANS.get(type(message)) or _note_plan(type(message))
+    if plan.has_topic:
+        topic = _topic(message, plan, names)
+        if topic is not None:
+            return _add_topic(message, plan, topic, parts)
+    for slot in plan.slots:
         value = getattr(message, slot)
         if isinstance(value, list):
-            yield from _list_parts(slot, value, names, depth)
+            has_room = not value or _add_list(slot, value, names, depth, parts)
         elif isinstance(value, Message):
-            if depth < DEPTH_MAX:
-                yield from _parts(value, names, depth + 1)
-        elif slot == "assignment" and isinstance(value, bytes):
-            text = assignment_text(value)
-            if text is not None:
-                yield f"gets {text if len(text) <= SUBJECT_MAX else text[: SUBJECT_MAX - 1] + '…'}"
-        elif slot in DECISIONS:
-            yield DECISIONS[slot][bool(value)]
-        elif slot == "topics" and value is None:
-            yield "all topics"
-        elif slot in LABELS and value not in {"", None, -1}:
-            yield f"{LABELS[slot]} {_short(value)}"
+            has_room = depth >= DEPTH_MAX or _add_parts(value, names, depth + 1, parts)
+        else:
+            text = _value_text(slot, value)
+            has_room = text is None or parts.add(text)
+        if not has_room:
+            return False
+    return True
 
 
-def _list_parts(
-    slot: str, items: list[Any], names: Mapping[bytes, str], depth: int
-) -> Iterator[str]:
-    """Yield the first items of a list, or its size.
+def _value_text(slot: str, value: Any) -> str | None:
+    """Return the text of a field that is no list and no struct, None if it has none."""
+    if slot == "assignment" and isinstance(value, bytes):
+        text = assignment_text(value)
+        if text is None:
+            return None
+        return f"gets {text if len(text) <= SUBJECT_MAX else text[: SUBJECT_MAX - 1] + '…'}"
+    if slot in DECISIONS:
+        return DECISIONS[slot][bool(value)]
+    if slot == "topics" and value is None:
+        return "all topics"
+    if slot in LABELS and value not in {"", None, -1}:
+        return f"{LABELS[slot]} {short(value)}"
+    return None
+
+
+def _add_list(
+    slot: str, items: list[Any], names: Mapping[bytes, str], depth: int, parts: _SubjectParts
+) -> bool:
+    """Add the first items of a list, or its size; return whether there is room for more.
 
     A broker's own answer may have parts that are bytes already; nothing is known of those.
     """
-    if not items:
-        return
     if not isinstance(items[0], Message):
         if slot in LISTS and isinstance(items[0], str):
-            texts = " ".join(_short(item) for item in items[:ITEMS_MAX])
-            yield f"{LISTS[slot]} {texts}{_more(len(items))}"
-        return
+            texts = " ".join(short(item) for item in items[:ITEMS_MAX])
+            return parts.add(f"{LISTS[slot]} {texts}{_more(len(items))}")
+        return True
+    count = len(items)
     if slot in COUNTED or depth >= DEPTH_MAX:
-        yield count_of(len(items), slot.replace("_", " ").removesuffix("s"))
-        return
-    shown_parts = False
-    for item in items[:ITEMS_MAX]:
-        for part in _parts(item, names, depth + 1) if isinstance(item, Message) else ():
-            shown_parts = True
-            yield part
-    if not shown_parts:
-        yield count_of(len(items), slot.replace("_", " ").removesuffix("s"))
-    elif len(items) > ITEMS_MAX:
-        yield f"{len(items) - ITEMS_MAX} more"
+        return parts.add(count_of(count, slot.replace("_", " ").removesuffix("s")))
+    first = len(parts)
+    for item in items if count <= ITEMS_MAX else items[:ITEMS_MAX]:
+        if isinstance(item, Message) and not _add_parts(item, names, depth + 1, parts):
+            return False
+    if len(parts) == first:
+        return parts.add(count_of(count, slot.replace("_", " ").removesuffix("s")))
+    return count <= ITEMS_MAX or parts.add(f"{count - ITEMS_MAX} more")
 
 
 _PLANS: Final[dict[type[Message], _TextPlan]] = {}
@@ -311,9 +343,12 @@ def _note_plan(message_class: type[Message]) -> _TextPlan:
     is_named = "Topic" in message_class.__name__ and "value" not in slots
     texts = LABELS.keys() | LISTS.keys() | DECISIONS.keys() | {"assignment", "topics"}
     kinds = {field: kind for field, kind, *_ in message_class.JSON_FIELDS}
+    if name == "name" and not is_named:
+        name = None
     plan = _PLANS[message_class] = _TextPlan(
-        name=None if name == "name" and not is_named else name,
+        name=name,
         has_topic_id="topic_id" in slots,
+        has_topic=name is not None or "topic_id" in slots,
         number=next((slot for slot in _PARTITIONS if slot in slots), None),
         offsets=tuple((slot, sign) for slot, sign in _OFFSETS.items() if slot in slots),
         has_timestamp="timestamp" in slots and "offset" not in slots,
@@ -324,13 +359,24 @@ def _note_plan(message_class: type[Message]) -> _TextPlan:
         ),
         has_error="error_code" in slots,
         has_records="records" in slots,
+        named_lists=tuple(_named_lists(message_class)),
     )
     return plan
 
 
-def _topic(struct: Any, names: Mapping[bytes, str]) -> str | None:
+def _named_lists(message_class: type[Message]) -> Iterator[str]:
+    definer = next(base for base in message_class.__mro__ if "JSON_FIELDS" in vars(base))
+    module = sys.modules[definer.__module__]
+    for field, kind, *_ in message_class.JSON_FIELDS:
+        if kind[0].isupper():
+            slots = getattr(module, kind).__slots__
+            is_named = "topic_id" in slots and any(slot in slots for slot in _TOPIC_NAMES)
+            if is_named or "topics" in slots:
+                yield field
+
+
+def _topic(struct: Any, plan: _TextPlan, names: Mapping[bytes, str]) -> str | None:
     """Return the topic that the struct is about, None if it is about none."""
-    plan = _plan(type(struct))
     if plan.name is not None:
         name: str | None = getattr(struct, plan.name)
         if name:
@@ -343,24 +389,24 @@ def _topic(struct: Any, names: Mapping[bytes, str]) -> str | None:
     return names.get(topic_id) or topic_id_to_text(topic_id)
 
 
-def _topic_parts(struct: Any, topic: str) -> Iterator[str]:
-    """Yield a text for each of the first partitions of a topic; the topic itself without any."""
-    topic = _short(topic)
-    plan = _plan(type(struct))
+def _add_topic(struct: Any, plan: _TextPlan, topic: str, parts: _SubjectParts) -> bool:
+    """Add a text for each of the first partitions of a topic; the topic itself without any.
+    Return whether there is room for more.
+    """
+    topic = short(topic)
     if plan.number is not None:
-        yield _partition(topic, struct)
-        return
+        return parts.add(_partition(topic, struct))
     for slot in plan.slots:
         partitions = getattr(struct, slot)
         if not isinstance(partitions, list) or not partitions or not _has_places(partitions):
             continue
-        for partition in partitions[:ITEMS_MAX]:
-            yield _partition(topic, partition)
-        if len(partitions) > ITEMS_MAX:
-            yield f"{len(partitions) - ITEMS_MAX} more of {topic}"
-        return
+        count = len(partitions)
+        for partition in partitions if count <= ITEMS_MAX else partitions[:ITEMS_MAX]:
+            if not parts.add(_partition(topic, partition)):
+                return False
+        return count <= ITEMS_MAX or parts.add(f"{count - ITEMS_MAX} more of {topic}")
     error = struct.error_code if plan.has_error else 0
-    yield f"{topic} {error_name(error)}" if error else topic
+    return parts.add(f"{topic} {error_name(error)}" if error else topic)
 
 
 def _has_places(items: list[Any]) -> bool:
@@ -384,9 +430,8 @@ def _partition(topic: str, partition: Any) -> str:
         return f"{text}{_place(partition, plan)}"
     if not records:
         return text
-    summary = summarize(records)
-    start = f" @{summary.first_offset}" if summary.first_offset > 0 else ""
-    return f"{text}{start} {summary}"
+    offset, summary = summary_of(records)
+    return f"{text} @{offset} {summary}" if offset > 0 else f"{text} {summary}"
 
 
 def _place(partition: Any, plan: _TextPlan) -> str:
@@ -401,7 +446,7 @@ def _place(partition: Any, plan: _TextPlan) -> str:
     return " " + _TIMES.get(timestamp, f"from time {timestamp}")
 
 
-def _short(value: object) -> str:
+def short(value: object) -> str:
     """Return a foreign text of at most `NAME_MAX` characters and their escapes."""
     text = str(value)
     return printable(text if len(text) <= NAME_MAX else f"{text[: NAME_MAX - 1]}…")

@@ -36,87 +36,88 @@ class StreamPiece(NamedTuple):
 class TcpStream:
     """One direction. Its waiting segments are bounded."""
 
-    __slots__ = ("_next", "_position", "_waiting", "_waiting_bytes")
+    __slots__ = ("_position", "_waiting_bytes", "next_sequence", "waiting")
 
     def __init__(self) -> None:
-        self._next: int | None = None
+        self.next_sequence: int | None = None
         """Sequence number of the byte that is next, None before the first segment."""
         self._position = 0
         """The same byte, counted without an end."""
-        self._waiting: list[tuple[int, bytes, int]] = []
+        self.waiting: list[tuple[int, bytes, int]] = []
         """A heap of segments that came early: position, payload, size."""
         self._waiting_bytes = 0
 
     def begin(self, sequence: int) -> None:
         """Take the sequence number of a SYN."""
-        self._next = (sequence + 1) % _MODULUS
-        self._waiting.clear()
+        self.next_sequence = (sequence + 1) % _MODULUS
+        self.waiting.clear()
         self._waiting_bytes = 0
 
     def add(self, sequence: int, payload: bytes, size_bytes: int) -> list[StreamPiece]:
         """Return the pieces that a segment of `size_bytes` makes known, none if it is early."""
-        if self._next is None:
-            self._next = sequence
-        if sequence == self._next and not self._waiting and len(payload) == size_bytes:
-            self._advance(size_bytes)
+        if self.next_sequence is None:
+            self.next_sequence = sequence
+        if sequence == self.next_sequence and not self.waiting and len(payload) == size_bytes:
+            self.advance(size_bytes)
             return [StreamPiece(payload, 0, is_start=True)]
         position = self._position_of(sequence)
         if position + size_bytes <= self._position:
             return []  # all of it came before
-        heappush(self._waiting, (position, payload, size_bytes))
+        heappush(self.waiting, (position, payload, size_bytes))
         self._waiting_bytes += size_bytes
         pieces = self._take_waiting()
-        while self._waiting_bytes > WAITING_BYTES_MAX or len(self._waiting) > WAITING_SEGMENTS_MAX:
+        while self._waiting_bytes > WAITING_BYTES_MAX or len(self.waiting) > WAITING_SEGMENTS_MAX:
             pieces += self._skip_hole()
         return pieces
 
     def acknowledge(self, sequence: int) -> list[StreamPiece]:
         """Return the pieces behind holes that the receiver acknowledged: it has these bytes."""
         pieces: list[StreamPiece] = []
-        while self._waiting and self._waiting[0][0] <= self._position_of(sequence):
+        while self.waiting and self.waiting[0][0] <= self._position_of(sequence):
             pieces += self._skip_hole()
         return pieces
 
     def end(self) -> list[StreamPiece]:
         """Return all that waits, with the holes before it."""
         pieces: list[StreamPiece] = []
-        while self._waiting:
+        while self.waiting:
             pieces += self._skip_hole()
         return pieces
 
     def _position_of(self, sequence: int) -> int:
         """Return the position of a sequence number: the nearest one to the next byte."""
-        distance = (sequence - (self._next or 0)) % _MODULUS
+        distance = (sequence - (self.next_sequence or 0)) % _MODULUS
         return self._position + (distance if distance < _HALF else distance - _MODULUS)
 
-    def _advance(self, size_bytes: int) -> None:
+    def advance(self, size_bytes: int) -> None:
+        """Take the next bytes: whoever has them puts them to use."""
         self._position += size_bytes
-        self._next = ((self._next or 0) + size_bytes) % _MODULUS
+        self.next_sequence = ((self.next_sequence or 0) + size_bytes) % _MODULUS
 
     def _take_waiting(self) -> list[StreamPiece]:
         """Return the pieces that follow without a hole."""
         pieces: list[StreamPiece] = []
-        while self._waiting and self._waiting[0][0] <= self._position:
+        while self.waiting and self.waiting[0][0] <= self._position:
             pieces += self._take()
         return pieces
 
     def _skip_hole(self) -> list[StreamPiece]:
         """Return the first hole and the pieces behind it."""
         pieces = []
-        hole = self._waiting[0][0] - self._position
+        hole = self.waiting[0][0] - self._position
         if hole > 0:
             pieces.append(StreamPiece(b"", hole, is_start=False))
-            self._advance(hole)
+            self.advance(hole)
         return pieces + self._take_waiting()
 
     def _take(self) -> list[StreamPiece]:
         """Return the part of the first waiting segment that is next; the rest may be a hole."""
-        position, payload, size_bytes = heappop(self._waiting)
+        position, payload, size_bytes = heappop(self.waiting)
         self._waiting_bytes -= size_bytes
         old_bytes = self._position - position
         if old_bytes >= size_bytes:
             return []
-        self._advance(size_bytes - old_bytes)
+        self.advance(size_bytes - old_bytes)
         pieces = []
         if old_bytes < len(payload):
             pieces.append(StreamPiece(payload[old_bytes:], 0, is_start=old_bytes == 0))

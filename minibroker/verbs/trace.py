@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from minibroker.trace.subject import TopicNames
 
 STDIN: Final = "-"
+TLS_SERVERS_SHOWN: Final = 4
+"""Servers with TLS that the last line names."""
 SELECTION: Final = "Requests"
 LAYOUT: Final = "Layout"
 SERVING: Final = "Play it again"
@@ -148,6 +150,12 @@ class TracePlan(NamedTuple):
         Option("--html", FILE, "write a page with the conversation as a diagram", LAYOUT),
     ] = None
 
+    @property
+    def shows_lines_alone(self) -> bool:
+        """Return whether only lines of requests are shown, and no field is asked for."""
+        outputs = (self.is_full, self.is_json, self.svg, self.seed, self.serve, self.html)
+        return not any(outputs) and not self.chosen.topic
+
 
 def check(plan: TracePlan, names: Names) -> None:
     """Raise UsageError for options that do not go together."""
@@ -252,13 +260,15 @@ def _exchanges(plan: TracePlan, names: TopicNames, errors: TextIO) -> Iterator[E
     from minibroker.trace.capture import read_capture  # noqa: PLC0415  not for help
     from minibroker.trace.connections import CapturedConnections  # noqa: PLC0415
     from minibroker.trace.decode import decode, read_head  # noqa: PLC0415
+    from minibroker.trace.glance import glance  # noqa: PLC0415
 
     connections = CapturedConnections(plan.ports)
     # Metadata says the names of topics.
     apis = {*plan.chosen.apis, "Metadata"} if plan.chosen.apis else None
+    reader = glance if plan.shows_lines_alone else decode
     for frames in read_capture(path, connections):
-        if apis is None or read_head(frames.request).api in apis:
-            yield decode(frames, names)
+        if apis is None or (frames.head or read_head(frames.request)).api in apis:
+            yield reader(frames, names)
     errors.write(f"minibroker trace: {_summary(connections.tally)}\n")
 
 
@@ -283,9 +293,17 @@ def _summary(tally: CaptureTally) -> str:
         f" in {count_of(tally.packets, 'packet')}"
     )
     if tally.tls_connections:
-        text += f"; {count_of(tally.tls_connections, 'connection')} with TLS cannot be read"
+        text += f"; {count_of(tally.tls_connections, 'connection')} with TLS cannot be read: "
+        servers = sorted(tally.tls_servers.items(), key=lambda item: -item[1])
+        text += ", ".join(f"{count} to {server}" for server, count in servers[:TLS_SERVERS_SHOWN])
+        if len(servers) > TLS_SERVERS_SHOWN:
+            text += f" and {len(servers) - TLS_SERVERS_SHOWN} more"
     if tally.lost_bytes:
         text += f"; {count_of(tally.lost_bytes, 'byte')} of requests or answers are missing"
+    if tally.lost_fragments:
+        text += f"; {count_of(tally.lost_fragments, 'fragment')} of packets without the others"
+    for link, count in tally.unread_packets.items():
+        text += f"; {count_of(count, 'packet')} of link type {link} not read"
     return text
 
 

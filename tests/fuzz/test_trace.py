@@ -127,7 +127,7 @@ def test_packets_in_a_random_order_are_exchanges() -> None:
             data = packet.data[: chance.choice([len(packet.data)] * 9 + [60])]
             segment = segment_of(data, LINK_LAYERS[RAW])
             if segment is not None:
-                exchanges += reader.add(segment, packet.at_us / 1_000)
+                exchanges += reader.add(segment, data, packet.at_us / 1_000)
         exchanges += reader.end(0.0)
         numbers = [frames.number for frames in exchanges]
         assert sorted(numbers) == list(range(1, reader.tally.requests + 1))

@@ -141,18 +141,67 @@ def pcap(
     return b"".join(parts)
 
 
-def pcapng(packets: Sequence[Packet], *, link: int = ETHERNET) -> bytes:
-    """Return a file of Wireshark's form."""
-    section = struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)
-    interface = struct.pack("<HHI", link, 0, 262_144)
-    parts = [_block(0x0A0D0D0A, section), _block(1, interface)]
-    for at_us, data in packets:
-        frame = linked(data, link)
-        head = struct.pack("<IIIII", 0, at_us >> 32, at_us & 0xFFFFFFFF, len(frame), len(frame))
-        parts.append(_block(6, head + frame + bytes(-len(frame) % 4)))
+def pcapng(
+    packets: Sequence[Packet],
+    *,
+    link: int = ETHERNET,
+    others: Sequence[int] = (),
+    order: str = "<",
+    snap: int = 262_144,
+) -> bytes:
+    """Return a file of Wireshark's form; `others`: link types of further interfaces, each of which
+    is described before its first packet. The packets go round.
+    """
+    section = struct.pack(f"{order}IHHq", 0x1A2B3C4D, 1, 0, -1)
+    parts = [_block(0x0A0D0D0A, section, order)]
+    links = (link, *others)
+    for number, (at_us, data) in enumerate(packets):
+        if number < len(links):
+            interface = struct.pack(f"{order}HHI", links[number], 0, snap + number)
+            parts.append(_block(1, interface, order))
+        frame = linked(data, links[number % len(links)])
+        head = struct.pack(
+            f"{order}IIIII",
+            number % len(links),
+            at_us >> 32,
+            at_us & 0xFFFFFFFF,
+            len(frame),
+            len(frame),
+        )
+        parts.append(_block(6, head + frame + bytes(-len(frame) % 4), order))
     return b"".join(parts)
 
 
-def _block(kind: int, body: bytes) -> bytes:
-    size = struct.pack("<I", len(body) + 12)
-    return struct.pack("<I", kind) + size + body + size
+def fragments(packet: Packet, part_bytes: int, number: int = 1) -> list[Packet]:
+    """Return a packet in parts, as a router sends it on; `part_bytes` is a multiple of 8."""
+    data = packet.data
+    is_ipv4 = data[0] >> 4 == 4
+    header, body = (data[:20], data[20:]) if is_ipv4 else (data[:40], data[40:])
+    parts: list[Packet] = []
+    for at in range(0, len(body), part_bytes):
+        piece = body[at : at + part_bytes]
+        has_more = at + len(piece) < len(body)
+        if is_ipv4:
+            place = struct.pack(">HHH", 20 + len(piece), number, at // 8 | has_more << 13)
+            parts.append(packet._replace(data=header[:2] + place + header[8:] + piece))
+            continue
+        extension = struct.pack(">BBHI", header[6], 0, at | has_more, number)
+        size = struct.pack(">HB", len(extension) + len(piece), 44)
+        parts.append(packet._replace(data=header[:4] + size + header[7:] + extension + piece))
+    return parts
+
+
+def _block(kind: int, body: bytes, order: str) -> bytes:
+    size = struct.pack(f"{order}I", len(body) + 12)
+    return struct.pack(f"{order}I", kind) + size + body + size
+
+
+def client_hello(name: str) -> bytes:
+    """Return the first bytes of a TLS connection to a server of this name."""
+    server = struct.pack(">HBH", len(name) + 3, 0, len(name)) + name.encode()
+    extensions = struct.pack(">HH", 10, 4) + b"\x00\x02\x00\x1d"
+    extensions += struct.pack(">HH", 0, len(server)) + server
+    body = b"\x03\x03" + bytes(32) + b"\x20" + bytes(32) + b"\x00\x02\x13\x01" + b"\x01\x00"
+    body += struct.pack(">H", len(extensions)) + extensions
+    hello = b"\x01" + len(body).to_bytes(3, "big") + body
+    return b"\x16\x03\x01" + struct.pack(">H", len(hello)) + hello

@@ -12,7 +12,18 @@ import pytest
 from minibroker.trace.capture import HELD_MAX, CaptureError, in_order, read_capture
 from minibroker.trace.connections import CapturedConnections
 from minibroker.trace.decode import Frames, decode
-from tests.support.packets import ETHERNET, LINUX_COOKED_2, RAW, Wire, pcap, pcapng
+from tests.support.packets import (
+    BROKER_6,
+    CLIENT_6,
+    ETHERNET,
+    LINUX_COOKED_2,
+    RAW,
+    Packet,
+    Wire,
+    fragments,
+    pcap,
+    pcapng,
+)
 from tests.support.trace_frames import recorded_frames
 
 REAL = Path(__file__).parents[2] / "golden" / "captures" / "clients.pcap"
@@ -43,8 +54,20 @@ def requests_of(path: Path) -> list[bytes]:
         pcap(wire().packets, link=RAW),
         pcapng(wire().packets),
         pcapng(wire().packets, link=LINUX_COOKED_2),
+        pcapng(wire().packets, link=ETHERNET, others=[RAW, LINUX_COOKED_2]),
+        pcapng(wire().packets, link=ETHERNET, others=[ETHERNET], order=">"),
     ],
-    ids=["little", "big", "nanoseconds", "vlans", "raw", "pcapng", "pcapng cooked"],
+    ids=[
+        "little",
+        "big",
+        "nanoseconds",
+        "vlans",
+        "raw",
+        "pcapng",
+        "pcapng cooked",
+        "interfaces with several link types",
+        "interfaces with several lengths",
+    ],
 )
 def test_every_form_is_read(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "kafka.pcap"
@@ -70,6 +93,57 @@ def test_other_files_are_refused(tmp_path: Path, data: bytes, message: str) -> N
     path.write_bytes(data)
     with pytest.raises(CaptureError, match=message):
         requests_of(path)
+
+
+def test_packets_of_unknown_links_are_counted_beside_others(tmp_path: Path) -> None:
+    path = tmp_path / "kafka.pcapng"
+    packets = wire().packets
+    path.write_bytes(pcapng(packets, link=ETHERNET, others=[127]))
+    reader = CapturedConnections()
+    list(read_capture(path, reader))
+    assert reader.tally.unread_packets == {127: len(packets) // 2}
+    assert reader.tally.packets == len(packets)
+
+
+def test_interfaces_that_differ_end_with_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "kafka.pcapng"
+    path.write_bytes(pcapng(wire().packets, others=[RAW])[:-5])
+    exchanges: list[Frames] = []
+    with pytest.raises(CaptureError, match="truncated"):  # noqa: PT012  what came before counts
+        for frames in read_capture(path, CapturedConnections()):
+            exchanges.append(frames)  # noqa: PERF402
+    assert len(exchanges) == len(TALK)
+
+
+@pytest.mark.parametrize("is_ipv6", [False, True])
+def test_fragments_of_packets_are_put_together(tmp_path: Path, is_ipv6: bool) -> None:
+    talk = Wire(CLIENT_6, BROKER_6) if is_ipv6 else Wire()
+    talk.begin()
+    talk.talk(TALK)
+    packets: list[Packet] = []
+    for number, packet in enumerate(talk.packets):
+        parts = fragments(packet, 64, number)
+        packets += reversed(parts) if number % 2 else parts
+    path = tmp_path / "kafka.pcap"
+    path.write_bytes(pcap(packets, link=RAW))
+    reader = CapturedConnections()
+    exchanges = [bytes(frames.request) for frames in read_capture(path, reader)]
+    assert exchanges == [bytes(frames.request) for frames in TALK]
+    assert (reader.tally.lost_bytes, reader.tally.lost_fragments) == (0, 0)
+
+
+def test_fragments_without_the_others_are_counted(tmp_path: Path) -> None:
+    talk = Wire()
+    talk.begin()
+    talk.talk(TALK[:1])
+    parts = [fragments(packet, 64, number) for number, packet in enumerate(talk.packets)]
+    last = next(number for number, packet in enumerate(parts) if len(packet) > 1)
+    packets = [*parts[:last], parts[last][:-1], *parts[last + 1 :]]
+    path = tmp_path / "kafka.pcap"
+    path.write_bytes(pcap([part for packet in packets for part in packet], link=RAW))
+    reader = CapturedConnections()
+    list(read_capture(path, reader))
+    assert reader.tally.lost_fragments == len(parts[last]) - 1
 
 
 def test_a_file_that_ends_inside_a_packet_gives_what_is_before(tmp_path: Path) -> None:

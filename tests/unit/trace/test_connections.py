@@ -19,6 +19,7 @@ from tests.support.packets import (
     RST,
     Packet,
     Wire,
+    client_hello,
 )
 from tests.support.trace_frames import numbered, recorded_frames
 
@@ -34,7 +35,7 @@ def exchanges_of(reader: CapturedConnections, packets: Iterable[Packet]) -> list
     for packet in packets:
         segment = segment_of(packet.data, LINK_LAYERS[RAW])
         assert segment is not None
-        result += reader.add(segment, packet.at_us / 1_000)
+        result += reader.add(segment, packet.data, packet.at_us / 1_000)
     result += reader.end(0.0)
     return sorted(result)
 
@@ -164,6 +165,28 @@ def test_other_protocols_are_passed_over(data: bytes, is_tls: bool) -> None:
     wire.talk(TALK[:2])
     assert exchanges_of(reader, wire.packets) == []
     assert (reader.tally.connections, reader.tally.tls_connections) == (0, int(is_tls))
+
+
+def test_connections_with_tls_are_named() -> None:
+    reader = CapturedConnections()
+    packets: list[Packet] = []
+    for number, name in enumerate(("a.example", "b.example", "b.example")):
+        wire = Wire((CLIENT[0], 40_000 + number))
+        wire.begin()
+        wire.send(client_hello(name))
+        packets += wire.packets
+    middle = Wire((CLIENT[0], 40_010))
+    for _ in range(2):
+        middle.send(b"\x17\x03\x03\x00\x20" + bytes(32))
+        middle.send(b"\x17\x03\x03\x00\x20" + bytes(32), from_broker=True)
+    packets += middle.packets
+    assert exchanges_of(reader, packets) == []
+    assert reader.tally.tls_connections == 4
+    assert reader.tally.tls_servers == {
+        "127.0.0.1:9092 (a.example)": 1,
+        "127.0.0.1:9092 (b.example)": 2,
+        "127.0.0.1:9092": 1,
+    }
 
 
 def test_only_the_brokers_of_the_given_ports_count() -> None:

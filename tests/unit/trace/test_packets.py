@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from minibroker.trace.packets import LINK_LAYERS, segment_of
+from minibroker.trace.packets import LINK_LAYERS, reversed_flow, segment_of, sides_of
 from tests.support.packets import (
     ACK,
     BROKER,
@@ -36,49 +36,62 @@ def packet(*, is_ipv6: bool = False) -> bytes:
 @pytest.mark.parametrize("is_ipv6", [False, True])
 def test_a_segment_is_found_behind_every_link_layer(link: int, is_ipv6: bool) -> None:
     frame = linked(packet(is_ipv6=is_ipv6), link)
-    segment = segment_of(frame + b"\x00\x00", LINK_LAYERS[link])  # Ethernet pads short packets
+    padded = frame + b"\x00\x00"  # as Ethernet pads short packets
+    segment = segment_of(padded, LINK_LAYERS[link])
     assert segment is not None
-    assert segment.source == (CLIENT_6 if is_ipv6 else CLIENT)
-    assert segment.target == (BROKER_6 if is_ipv6 else BROKER)
-    assert (segment.sequence, segment.acknowledged) == (4_294_967_000, 7)
-    assert segment.flags == PSH | ACK
-    assert (segment.payload, segment.size_bytes) == (b"hello", 5)
+    flow, sequence, acknowledged, flags, start, end = segment
+    sides = (CLIENT_6, BROKER_6) if is_ipv6 else (CLIENT, BROKER)
+    assert sides_of(flow) == sides
+    assert sides_of(reversed_flow(flow)) == sides[::-1]
+    assert (sequence, acknowledged) == (4_294_967_000, 7)
+    assert flags == PSH | ACK
+    assert padded[start:end] == b"hello"
+
+
+def payload_of(data: bytes, link: int = RAW) -> bytes:
+    """Return the bytes of the segment in a packet."""
+    segment = segment_of(data, LINK_LAYERS[link])
+    assert segment is not None
+    return data[segment[4] : segment[5]]
 
 
 @pytest.mark.parametrize("vlans", [1, 2])
 def test_tags_of_virtual_networks_are_passed(vlans: int) -> None:
-    segment = segment_of(linked(packet(), ETHERNET, vlans), LINK_LAYERS[ETHERNET])
-    assert segment is not None
-    assert segment.payload == b"hello"
+    assert payload_of(linked(packet(), ETHERNET, vlans), ETHERNET) == b"hello"
+
+
+def test_options_of_ipv4_are_passed() -> None:
+    data = packet()
+    longer = b"\x46" + data[1:2] + struct.pack(">H", len(data) + 4) + data[4:20] + bytes(4)
+    assert payload_of(longer + data[20:]) == b"hello"
 
 
 def test_a_cut_packet_says_how_much_was_sent() -> None:
-    segment = segment_of(packet()[:-3], LINK_LAYERS[RAW])
+    data = packet()[:-3]
+    segment = segment_of(data, LINK_LAYERS[RAW])
     assert segment is not None
-    assert (segment.payload, segment.size_bytes) == (b"he", 5)
+    start, end = segment[4:]
+    assert (data[start:end], end - start) == (b"he", 5)
 
 
 def test_a_length_of_zero_means_the_whole_packet() -> None:
     """Network cards that cut segments themselves leave it."""
     data = bytearray(packet())
     data[2:4] = b"\x00\x00"
-    segment = segment_of(bytes(data), LINK_LAYERS[RAW])
-    assert segment is not None
-    assert segment.payload == b"hello"
+    assert payload_of(bytes(data)) == b"hello"
 
 
 def test_headers_of_ipv6_are_passed() -> None:
     data = packet(is_ipv6=True)
     options = struct.pack(">BB6x", 44, 0)
-    fragment = struct.pack(">BBHI", 6, 0, 1, 0)
+    fragment = struct.pack(">BBHI", 6, 0, 0, 0)
     body = options + fragment + data[40:]
     longer = data[:4] + struct.pack(">HB", len(body), 0) + data[7:40] + body
-    segment = segment_of(longer, LINK_LAYERS[RAW])
-    assert segment is not None
-    assert segment.payload == b"hello"
-    later = bytearray(longer)
-    later[40 + 8 + 2 : 40 + 8 + 4] = struct.pack(">H", 8)
-    assert segment_of(bytes(later), LINK_LAYERS[RAW]) is None
+    assert payload_of(longer) == b"hello"
+    for place in (1, 8):  # more fragments follow; not the first one
+        part = bytearray(longer)
+        part[40 + 8 + 2 : 40 + 8 + 4] = struct.pack(">H", place)
+        assert segment_of(bytes(part), LINK_LAYERS[RAW]) is None
 
 
 def test_other_packets_have_no_segment() -> None:

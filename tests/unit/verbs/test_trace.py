@@ -15,7 +15,7 @@ from confluent_kafka import Consumer
 
 from minibroker.cli.program import run_words
 from minibroker.trace.picture import EXCHANGES_MAX
-from tests.support.packets import Wire, pcap
+from tests.support.packets import Wire, client_hello, pcap
 from tests.support.trace_frames import recorded_frames
 
 if TYPE_CHECKING:
@@ -109,13 +109,13 @@ def test_a_capture_may_come_by_a_pipe() -> None:
 def test_the_summary_says_what_could_not_be_read(tmp_path: Path) -> None:
     wire = Wire()
     wire.begin()
-    wire.send(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(500))
+    wire.send(client_hello("kafka.example"))
     path = tmp_path / "tls.pcap"
     path.write_bytes(pcap(wire.packets))
     _, _, errors = trace("--pcap", str(path))
     assert errors == (
         "minibroker trace: 0 requests on 0 connections in 4 packets;"
-        " 1 connection with TLS cannot be read\n"
+        " 1 connection with TLS cannot be read: 1 to 127.0.0.1:9092 (kafka.example)\n"
     )
 
 
