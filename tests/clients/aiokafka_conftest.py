@@ -64,6 +64,8 @@ class Missing:
     def __getattr__(self, name: str) -> Any:
         pytest.skip(_REASON)
 
+    __truediv__ = __getattr__
+
 
 def wait_until(holds: Callable[[], bool], what: str) -> None:
     """Ask Kafka until it says so. Raises AssertionError."""

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
     ScramCredentialInfo,
@@ -99,6 +99,11 @@ class Ground(NamedTuple):
     def listeners(self) -> tuple[str, ...]:
         """Return the names of the listeners for the suite; the first is for most tests."""
         return ("PLAINTEXT", "SSL", "SASL_PLAINTEXT") if self.brokers == 1 else ("SASL_SSL",)
+
+    @property
+    def has_tls(self) -> bool:
+        """Return whether all clients of Kafka speak TLS."""
+        return self.listeners == ("SASL_SSL",)
 
     @property
     def has_zookeeper(self) -> bool:
@@ -287,7 +292,11 @@ def load_coordinators(peer: KafkaPeer) -> None:
     names = [f"suite-{number}" for number in range(int(ONE_NODE["offsets.topic.num.partitions"]))]
     for name in names:
         consumer = Consumer({**client, "group.id": name})
-        consumer.commit(offsets=[TopicPartition("__consumer_offsets", 0, 0)], asynchronous=False)
+        wait_until(
+            lambda consumer=consumer: _commits(consumer),  # type: ignore[misc]
+            f"the group {name} commits",
+            START_SECONDS,
+        )
         consumer.close()
         Producer({**client, "transactional.id": name}).init_transactions(START_SECONDS)
     admin = AdminClient(client)
@@ -295,6 +304,18 @@ def load_coordinators(peer: KafkaPeer) -> None:
         future.result(START_SECONDS)
     if peer.zookeeper is None:
         _find_share_coordinators(peer, len(names))
+
+
+def _commits(consumer: Consumer) -> bool:
+    """Return whether a commit succeeds; a broker may not know the new topic yet."""
+    offset = TopicPartition("__consumer_offsets", 0, 0)
+    try:
+        consumer.commit(offsets=[offset], asynchronous=False)
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+            raise
+        return False
+    return True
 
 
 def _find_share_coordinators(peer: KafkaPeer, count: int) -> None:

@@ -7,6 +7,7 @@ side. The output is a table: suite, Kafka, tests, equal, and the others by name.
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
@@ -33,6 +34,7 @@ USUAL: Final = ("3.9.1", "4.3.1", "secured", "login")
 def main(arguments: list[str] | None = None) -> int:
     """Return 1 when a test differs, 0 otherwise."""
     options = _parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
     LOGS.mkdir(parents=True, exist_ok=True)
     print("suite     Kafka                             tests  pass  equal  differ  unsteady  hour")
     differing = 0
