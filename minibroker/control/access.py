@@ -22,7 +22,7 @@ import hmac
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
-from minibroker.control.messages import HttpError
+from minibroker.control.messages import LOOPBACK, HttpError
 from minibroker.control.page_files import is_page
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from minibroker.control.messages import HttpRequest
 
-LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 _OPEN_TO_ALL: Final = "/health/"
 
 

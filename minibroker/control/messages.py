@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 JSON: Final = "application/json"
 EVENT_STREAM: Final = "text/event-stream"
+LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
+"""Names of this machine in `Host`."""
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable

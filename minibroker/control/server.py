@@ -27,13 +27,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import parse_qsl
 
 import h11
-from uvicorn.config import Config
-from uvicorn.protocols.http.h11_impl import H11Protocol
-from uvicorn.server import ServerState
 
 from minibroker.control.messages import (
     EVENT_STREAM,
@@ -42,6 +39,7 @@ from minibroker.control.messages import (
     HttpRequest,
     Response,
 )
+from minibroker.control.uvicorn_parts import Config, H11Protocol, ServerState
 
 if TYPE_CHECKING:
     import ssl
@@ -333,7 +331,7 @@ class Guard(asyncio.Protocol):
         """Constant."""
         self._transport: asyncio.Transport | None = None
         """Constant from `connection_made` on."""
-        self._http = _Protocol(server.config, server.state, {"guard": self})
+        self._http = _Protocol(server.config, cast("Any", server.state), {"guard": self})
         """Constant."""
         self._above: _Protocol | TlsLayer = self._http
         """Constant from `connection_made` on. It gets the bytes of the socket."""

@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 
 CACHE_SIZE: Final = 100
 """Parsed schemas that are remembered."""
-CACHE_BYTES_MAX: Final = 64 << 10
-"""Largest text of one that is remembered, with its references."""
+CACHE_BYTES_MAX: Final = 512 << 10
+"""Bytes of their texts, with those of their references. A parsed schema takes ten times its text.
+"""
 REFERENCES_MAX: Final = 1000
 """References of one schema and of those that it refers to, counted each time."""
 CHECK_S: Final = 20.0
@@ -48,6 +49,11 @@ class ResolvedSchema(NamedTuple):
     text: str
     references: tuple[tuple[str, str], ...]
     """(name, text), each behind those that it refers to."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Return the length of its texts, in characters: most are ASCII."""
+        return len(self.text) + sum(len(text) for _, text in self.references)
 
 
 def resolve(
@@ -95,7 +101,9 @@ class SchemaChecks:
         self._worker = ThreadPoolExecutor(1, "registry-schemas")
         """Its thread begins with the first schema."""
         self._cache: OrderedDict[ResolvedSchema, ParsedSchema] = OrderedDict()
-        """The worker's alone."""
+        """The worker's alone; the schema that was used last stands last."""
+        self._cache_bytes = 0
+        """Bytes of the texts in the cache; the worker's alone."""
 
     def close(self) -> None:
         """End the worker after the schema that it works on."""
@@ -143,12 +151,15 @@ class SchemaChecks:
             raise invalid_schema(
                 f"{schema.text:.1000} of type {schema.schema_type:.100}, details: {error}"
             ) from None
-        size_bytes = len(schema.text) + sum(len(text) for _, text in schema.references)
-        if size_bytes <= CACHE_BYTES_MAX:
-            self._cache[schema] = parsed_schema
-            if len(self._cache) > CACHE_SIZE:
-                self._cache.popitem(last=False)
+        self._remember(schema, parsed_schema)
         return parsed_schema
+
+    def _remember(self, schema: ResolvedSchema, parsed_schema: ParsedSchema) -> None:
+        self._cache[schema] = parsed_schema
+        self._cache_bytes += schema.size_bytes
+        while len(self._cache) > CACHE_SIZE or self._cache_bytes > CACHE_BYTES_MAX:
+            oldest, _ = self._cache.popitem(last=False)
+            self._cache_bytes -= oldest.size_bytes
 
     def _messages(
         self,

@@ -20,7 +20,6 @@ from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.records.builder import build_batch
 from minibroker.kafka.records.partitioner import partition_of
 from minibroker.kafka.records.record import Record
-from minibroker.rig.group_views import GroupMember, members_of
 from minibroker.rig.topic_records import TopicRecord, check_isolation, decoded, records_of
 
 if TYPE_CHECKING:
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from minibroker.broker.partitions.partition import Partition
     from minibroker.broker.security.authorizer import Authorizer
     from minibroker.kafka.records.record import Header
+    from minibroker.rig.group_views import GroupMember
 
 EVERY_ACL: Final = AclFilter(
     ResourceType.ANY, None, PatternType.ANY, None, None, Operation.ANY, Permission.ANY
@@ -251,6 +251,8 @@ class Inspector:
         """Return the members of a group; none where there is no such group. Raises KafkaError."""
         if OFFSETS_TOPIC not in self._cluster.image.topics:
             return []
+        from minibroker.rig.group_views import members_of  # noqa: PLC0415  brings the groups
+
         groups = self._broker.services.groups
         group = groups.shard(group_id).groups.get(group_id)
         return [] if group is None else members_of(group, groups.consumer.topics)

@@ -356,6 +356,7 @@ def test_topic_has_records_that_confluents_registry_reads(broker: Broker, url: s
         '{"keytype":"MODE","subject":null,"magic":0} {"mode":"READWRITE"}',
         '{"keytype":"DELETE_SUBJECT","subject":"a","magic":0} {"subject":"a","version":1}',
         '{"keytype":"CONFIG","subject":"a","magic":0} None',
+        '{"keytype":"NOOP","context":".","magic":0} {"id":1}',
         '{"keytype":"SCHEMA","subject":"a","version":1,"magic":1} None',
     ]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ import pytest
 
 from minibroker.kafka.records import crc
 from minibroker.verbs.serve.warm_up import MODULES, import_rest
+from tests.support.imports import names_in
 from tests.support.wire import WireClient
 
 if TYPE_CHECKING:
@@ -50,11 +50,6 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
             process.kill()
         answer = process.communicate(timeout=60)[0]
     return names_in("".join(start)) | (names_in(answer) - set(MODULES))
-
-
-def names_in(output: str) -> set[str]:
-    """Return the modules that lines of `-X importtime` name."""
-    return set(re.findall(r"^import time: .*\| +(\S+)$", output, re.MULTILINE))
 
 
 def test_the_modules_of_a_start_are_counted(imported: set[str]) -> None:
