@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from minibroker.broker.config.options import parse_topic
 from minibroker.rig.faults import refuse_in_loop
 from minibroker.testing.consumer_waits import ConsumerWaits
-from minibroker.testing.in_process import WAIT_TIMEOUT_S
+from minibroker.testing.loop_thread import WAIT_TIMEOUT_S
 from minibroker.testing.report import group_lines, record_lines, request_lines
 from minibroker.testing.request_calls import RequestCalls
 from minibroker.testing.values import setting_text, to_bytes, to_headers, to_timestamp
@@ -43,10 +43,6 @@ class BrokerCalls(ConsumerWaits, RequestCalls):
     @abstractmethod
     def _running(self) -> Node:
         """Return the broker's node. Raises RuntimeError if it is not started."""
-
-    @abstractmethod
-    def call(self, function: Callable[[], Any]) -> Any:
-        """Run a function on the broker's loop and return its result."""
 
     def await_node(self, call: Callable[[Node], Coroutine[Any, Any, Any]]) -> Any:
         """Run a coroutine of the broker's node on its loop and return its result."""

@@ -24,7 +24,8 @@ from minibroker.testing.broker import TEST_DEFAULTS
 from minibroker.testing.broker_calls import BrokerCalls
 from minibroker.testing.broker_faults import Faults
 from minibroker.testing.consumer_waits import ConsumerWaits
-from minibroker.testing.in_process import WAIT_TIMEOUT_S, InProcess
+from minibroker.testing.in_process import InProcess
+from minibroker.testing.loop_thread import WAIT_TIMEOUT_S
 from minibroker.testing.values import setting_text
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
         Mapping,
         Sequence,
     )
+    from concurrent.futures import Future
     from pathlib import Path
 
     from minibroker.broker.app import Broker as AppBroker
@@ -438,12 +440,5 @@ class ClusterBroker(BrokerCalls):
     def _waits(self) -> Waits:
         return self._cluster._waits  # noqa: SLF001  a group's partitions are led by several brokers
 
-    def call(self, function: Callable[[], Any]) -> Any:
-        """Run a function on the loop of the brokers and return its result."""
-        return self._cluster.call(function)
-
-    def _await(self, coroutine: Coroutine[Any, Any, Any], timeout_s: float = WAIT_TIMEOUT_S) -> Any:
-        return self._cluster._await(coroutine, timeout_s)  # noqa: SLF001  the two are one part
-
-    async def _awaited(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        return await self._cluster._awaited(coroutine)  # noqa: SLF001  as above
+    def _submit(self, coroutine: Coroutine[Any, Any, Any]) -> Future[Any]:
+        return self._cluster._submit(coroutine)  # noqa: SLF001  the two are one part

@@ -6,34 +6,26 @@ raises RuntimeError.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from abc import abstractmethod
+from typing import TYPE_CHECKING
 
 from minibroker.rig.faults import refuse_in_loop
-from minibroker.testing.in_process import WAIT_TIMEOUT_S
+from minibroker.testing.loop_thread import WAIT_TIMEOUT_S, LoopCalls
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterable
+    from collections.abc import Iterable
 
     from minibroker.rig.group_views import GroupMember
     from minibroker.rig.waits import Waits
 
 
-class ConsumerWaits(ABC):
+class ConsumerWaits(LoopCalls):
     """The waits for consumers, for the thread of the test."""
 
     @property
     @abstractmethod
     def _waits(self) -> Waits:
         """Return the waits, for the loop. Raises RuntimeError if nothing runs."""
-
-    @abstractmethod
-    def _await(self, coroutine: Coroutine[Any, Any, Any], timeout_s: float = WAIT_TIMEOUT_S) -> Any:
-        """Run a coroutine on the broker's loop and return its result."""
-
-    @abstractmethod
-    async def _awaited(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        """Run a coroutine on the broker's loop, and await it in the caller's loop."""
 
     def wait_for_group(
         self, group: str, members: int | None = None, *, timeout_s: float = WAIT_TIMEOUT_S

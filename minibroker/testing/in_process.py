@@ -6,13 +6,12 @@ of its own (`loop_thread`). Data without a directory are in memory, and go when 
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 import tempfile
 from abc import abstractmethod
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.broker.config.options import parse_topic
 from minibroker.broker.config.values import RELEASE_KEY
@@ -25,13 +24,10 @@ from minibroker.testing.values import setting_text
 
 if TYPE_CHECKING:
     from collections.abc import (
-        Callable,
-        Coroutine,
         Iterable,
         Mapping,
         Sequence,
     )
-    from concurrent.futures import Future
     from contextlib import AbstractAsyncContextManager
 
     from minibroker.broker.app import Broker as AppBroker
@@ -43,7 +39,6 @@ if TYPE_CHECKING:
     from minibroker.testing.acls import AclRule
     from minibroker.testing.security import Security
 
-WAIT_TIMEOUT_S: Final = 10.0
 LOAD_TIMEOUT_S: Final = 300.0
 """Longest load of a seed: it waits for no client, but a seed may be large."""
 MEMORY: Final = Path("/dev/shm")
@@ -51,9 +46,6 @@ MEMORY: Final = Path("/dev/shm")
 
 class InProcess(Watched):
     """It serves between `start` and `stop`, or in a `with` block."""
-
-    NOUN: ClassVar[str]
-    """The kind of thing, for messages."""
 
     def __init__(
         self,
@@ -256,37 +248,6 @@ class InProcess(Watched):
         if self._certificates is not None:
             shutil.rmtree(self._certificates, ignore_errors=True)
             self._certificates = None
-
-    # Calls onto the loop.
-
-    def _check_running(self) -> None:
-        if not self._thread.is_running:
-            noun = self.NOUN
-            raise RuntimeError(f"this {noun} is not running: use it in a with block, or start it")
-
-    def call(self, function: Callable[[], Any]) -> Any:
-        """Run a function on the loop and return its result."""
-
-        async def call() -> Any:
-            return function()
-
-        return self._await(call())
-
-    def _await(self, coroutine: Coroutine[Any, Any, Any], timeout_s: float = WAIT_TIMEOUT_S) -> Any:
-        """Run a coroutine on the loop and return its result."""
-        return self._submit(coroutine).result(timeout_s + 5)
-
-    async def _awaited(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        """Run a coroutine on the loop, and await it in the caller's loop."""
-        return await asyncio.wrap_future(self._submit(coroutine))
-
-    def _submit(self, coroutine: Coroutine[Any, Any, Any]) -> Future[Any]:
-        try:
-            self._check_running()
-        except RuntimeError:
-            coroutine.close()
-            raise
-        return self._thread.submit(coroutine)
 
 
 def _check_registry() -> None:

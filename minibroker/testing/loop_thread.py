@@ -1,6 +1,7 @@
 """`LoopThread`: a thread with a loop of its own, in which brokers serve a test.
 
-The test's thread begins and ends it, and runs coroutines in it. `InThread` is what serves there.
+The test's thread begins and ends it, and runs coroutines in it. `InThread` is what serves there,
+and `LoopCalls` are the calls onto its loop.
 """
 
 from __future__ import annotations
@@ -8,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import threading
-from typing import TYPE_CHECKING, Any, Final, Self
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from contextlib import AbstractAsyncContextManager
 
+WAIT_TIMEOUT_S: Final = 10.0
 START_TIMEOUT_S: Final = 30.0
 END_TIMEOUT_S = 30.0
 
@@ -96,11 +99,37 @@ class LoopThread:
             await self._ending.wait()
 
 
-class InThread:
+class LoopCalls(ABC):
+    """Calls of the test's thread onto the loop where brokers or a proxy serve."""
+
+    @abstractmethod
+    def _submit(self, coroutine: Coroutine[Any, Any, Any]) -> concurrent.futures.Future[Any]:
+        """Run a coroutine on the loop. Raises RuntimeError if nothing runs."""
+
+    def call(self, function: Callable[[], Any]) -> Any:
+        """Run a function on the loop and return its result."""
+
+        async def call() -> Any:
+            return function()
+
+        return self._await(call())
+
+    def _await(self, coroutine: Coroutine[Any, Any, Any], timeout_s: float = WAIT_TIMEOUT_S) -> Any:
+        """Run a coroutine on the loop and return its result."""
+        return self._submit(coroutine).result(timeout_s + 5)
+
+    async def _awaited(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        """Run a coroutine on the loop, and await it in the caller's loop."""
+        return await asyncio.wrap_future(self._submit(coroutine))
+
+
+class InThread(LoopCalls):
     """Serves between `start` and `stop`, or in a `with` block, sync or async, on a loop in a thread
     of its own.
     """
 
+    NOUN: ClassVar[str]
+    """The kind of thing, for messages."""
     _thread: LoopThread
 
     def __enter__(self) -> Self:
@@ -139,6 +168,20 @@ class InThread:
         if ended is not None:
             ended.result(START_TIMEOUT_S)
             self._thread.join()
+
+    def _check_running(self) -> None:
+        """Raise RuntimeError unless it runs."""
+        if not self._thread.is_running:
+            noun = self.NOUN
+            raise RuntimeError(f"this {noun} is not running: use it in a with block, or start it")
+
+    def _submit(self, coroutine: Coroutine[Any, Any, Any]) -> concurrent.futures.Future[Any]:
+        try:
+            self._check_running()
+        except RuntimeError:
+            coroutine.close()
+            raise
+        return self._thread.submit(coroutine)
 
     def _note_failure(self) -> None:
         """Take note of how it is when its block ends with an error; nothing here."""

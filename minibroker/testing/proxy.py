@@ -10,7 +10,6 @@ listener, and the answers of Kafka name these.
 
 from __future__ import annotations
 
-import asyncio
 import re
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
@@ -19,7 +18,6 @@ from minibroker.client.given_settings import for_reader
 from minibroker.client.settings import client_settings
 from minibroker.testing.broker_faults import Faults
 from minibroker.testing.failure_watch import Watched, fault_snapshots
-from minibroker.testing.in_process import WAIT_TIMEOUT_S
 from minibroker.testing.loop_thread import LoopThread
 from minibroker.testing.report import request_lines
 from minibroker.testing.request_calls import RequestCalls
@@ -33,7 +31,6 @@ if TYPE_CHECKING:
         Mapping,
         Sequence,
     )
-    from concurrent.futures import Future
     from pathlib import Path
 
     from minibroker.proxy.proxy import KafkaProxy
@@ -59,6 +56,8 @@ class Proxy(Watched, RequestCalls):
         port: port of the first one, 0: a free one. The other brokers have the ports behind it.
         tls: a PEM file of a private key and its certificates: clients speak TLS with the proxy.
     """
+
+    NOUN = "proxy"
 
     def __init__(
         self,
@@ -108,8 +107,7 @@ class Proxy(Watched, RequestCalls):
 
     @property
     def _running(self) -> KafkaProxy:
-        if not self._thread.is_running:
-            raise RuntimeError("this proxy is not running: use it in a with block, or start it")
+        self._check_running()
         return self._proxy
 
     @property
@@ -175,23 +173,3 @@ class Proxy(Watched, RequestCalls):
     ) -> list[Any]:
         """Do `broker_faults.OnNodes`; the rules are for all brokers."""
         return [self._await(call(self._running))]
-
-    def call(self, function: Callable[[], Any]) -> Any:
-        """Run a function on the proxy's loop and return its result."""
-
-        async def call() -> Any:
-            return function()
-
-        return self._await(call())
-
-    def _await(self, coroutine: Coroutine[Any, Any, Any], timeout_s: float = WAIT_TIMEOUT_S) -> Any:
-        return self._submit(coroutine).result(timeout_s + 5)
-
-    async def _awaited(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        return await asyncio.wrap_future(self._submit(coroutine))
-
-    def _submit(self, coroutine: Coroutine[Any, Any, Any]) -> Future[Any]:
-        if not self._thread.is_running:
-            coroutine.close()
-            raise RuntimeError("this proxy is not running: use it in a with block, or start it")
-        return self._thread.submit(coroutine)

@@ -48,7 +48,7 @@ from minibroker.rig.group_views import GroupMember
 from minibroker.testing.broker import Broker
 from minibroker.testing.broker_faults import Faults
 from minibroker.testing.failure_watch import fault_snapshots
-from minibroker.testing.in_process import WAIT_TIMEOUT_S
+from minibroker.testing.loop_thread import WAIT_TIMEOUT_S
 from minibroker.testing.values import setting_text
 
 if TYPE_CHECKING:

@@ -4,39 +4,27 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from abc import abstractmethod
+from typing import TYPE_CHECKING
 
 from minibroker.rig.faults import api_named, error_named, refuse_in_loop
-from minibroker.testing.in_process import WAIT_TIMEOUT_S
+from minibroker.testing.loop_thread import WAIT_TIMEOUT_S, LoopCalls
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable
 
     from minibroker.kafka.error_codes import ErrorCode
     from minibroker.rig.names import ApiName, ErrorName
     from minibroker.rig.request_log import RequestLog, SeenRequest
 
 
-class RequestCalls(ABC):
+class RequestCalls(LoopCalls):
     """The requests of clients, for the thread of the test."""
 
     @property
     @abstractmethod
     def _request_log(self) -> RequestLog:
         """Return the log, for the loop. Raises RuntimeError if nothing runs."""
-
-    @abstractmethod
-    def call(self, function: Callable[[], Any]) -> Any:
-        """Run a function on the loop and return its result."""
-
-    @abstractmethod
-    def _await(self, coroutine: Coroutine[Any, Any, Any], timeout_s: float = WAIT_TIMEOUT_S) -> Any:
-        """Run a coroutine on the loop and return its result."""
-
-    @abstractmethod
-    async def _awaited(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        """Run a coroutine on the loop, and await it in the caller's loop."""
 
     @property
     def requests(self) -> list[SeenRequest]:

@@ -9,6 +9,7 @@ from minibroker.cli.errors import EXIT_OK, UsageError
 from minibroker.cli.kinds import SWITCH, TEXT, TOPIC, Kind
 from minibroker.verbs.connecting import ClusterOptions, reader_of
 from minibroker.verbs.places import OffsetPlace, place_of
+from minibroker.verbs.streams import write_json
 
 if TYPE_CHECKING:
     from minibroker.client.client import Client
@@ -73,7 +74,7 @@ def run(plan: GroupsPlan, out: TextIO, errors: TextIO) -> int:
     if plan.name is None:
         rows = group_views.summaries_of(client)
         if plan.is_json:
-            _write_json(out, [row._asdict() for row in rows])
+            write_json(out, [row._asdict() for row in rows])
         else:
             out.writelines(group_views.list_lines(rows))
     elif plan.is_deletion:
@@ -84,7 +85,7 @@ def run(plan: GroupsPlan, out: TextIO, errors: TextIO) -> int:
     else:
         view = group_views.described(client, plan.name)
         if plan.is_json:
-            _write_json(out, group_views.fields_of(view))
+            write_json(out, group_views.fields_of(view))
         else:
             out.writelines(group_views.lines_of(view))
     return EXIT_OK
@@ -99,7 +100,7 @@ def _reset(client: Client, plan: GroupsPlan, out: TextIO) -> None:
     if not plan.is_dry:
         group_changes.commit(client, plan.name, moves)
     if plan.is_json:
-        _write_json(out, [group_views.move_fields(move) for move in moves])
+        write_json(out, [group_views.move_fields(move) for move in moves])
         return
     out.writelines(group_views.move_lines(moves))
     if plan.is_dry:
@@ -108,15 +109,9 @@ def _reset(client: Client, plan: GroupsPlan, out: TextIO) -> None:
 
 def _answer(plan: GroupsPlan, out: TextIO, fields: Any, line: str) -> None:
     if plan.is_json:
-        _write_json(out, fields)
+        write_json(out, fields)
     else:
         out.write(line)
-
-
-def _write_json(out: TextIO, answer: Any) -> None:
-    import json  # noqa: PLC0415  not for a help page
-
-    out.write(json.dumps(answer, indent=2, ensure_ascii=False) + "\n")
 
 
 VERB: Final = Verb(

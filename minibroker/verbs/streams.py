@@ -1,6 +1,6 @@
-"""The streams of a verb: bytes out, and progress for a person who watches.
+"""The streams of a verb: bytes or JSON out, and progress for a person who watches.
 
-Results are bytes, because records are. Progress is one line on a terminal, rewritten a few times a
+Records are bytes, and so are results. Progress is one line on a terminal, rewritten a few times a
 second, and nothing anywhere else.
 """
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import BinaryIO, TextIO
+    from typing import Any, BinaryIO, TextIO
 
 EVERY_S: Final = 0.2
 """Time between two lines of progress."""
@@ -32,6 +32,13 @@ def bytes_of(out: TextIO) -> BinaryIO:
     if isinstance(below, io.RawIOBase):
         return open(below.fileno(), "wb", closefd=False)
     return below
+
+
+def write_json(out: TextIO, answer: Any) -> None:
+    """Write an answer as JSON that a person can read."""
+    import json  # noqa: PLC0415  not for a help page
+
+    out.write(json.dumps(answer, indent=2, ensure_ascii=False) + "\n")
 
 
 class ProgressLine:

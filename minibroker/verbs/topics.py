@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TextIO
 
 from minibroker.cli.declaration import Names, Option, Part, Verb
 from minibroker.cli.errors import EXIT_OK, UsageError
 from minibroker.cli.kinds import COUNT, SWITCH, Many, Pairs, check_topic
 from minibroker.verbs.connecting import ClusterOptions, reader_of
+from minibroker.verbs.streams import write_json
 
 if TYPE_CHECKING:
     from minibroker.client.client import Client
@@ -127,7 +128,7 @@ def run(plan: TopicsPlan, out: TextIO, errors: TextIO) -> int:
         _show(client, plan, out)
         return EXIT_OK
     if plan.is_json:
-        _write_json(out, done)
+        write_json(out, done)
     else:
         out.writelines(f"{line}\n" for line in done)
     return EXIT_OK
@@ -140,23 +141,17 @@ def _show(client: Client, plan: TopicsPlan, out: TextIO) -> None:
     if not plan.names:
         rows = topic_views.summaries_of(client, has_internal=plan.is_whole)
         if plan.is_json:
-            _write_json(out, [row._asdict() for row in rows])
+            write_json(out, [row._asdict() for row in rows])
         else:
             out.writelines(topic_views.list_lines(rows))
         return
     views = topic_views.described(client, plan.names, has_defaults=plan.is_whole)
     if plan.is_json:
-        _write_json(out, [topic_views.fields_of(view) for view in views])
+        write_json(out, [topic_views.fields_of(view) for view in views])
         return
     for number, view in enumerate(views):
         out.writelines(["\n"] if number else [])
         out.writelines(topic_views.lines_of(view))
-
-
-def _write_json(out: TextIO, answer: Any) -> None:
-    import json  # noqa: PLC0415  not for a help page
-
-    out.write(json.dumps(answer, indent=2, ensure_ascii=False) + "\n")
 
 
 VERB: Final = Verb(
