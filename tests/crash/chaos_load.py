@@ -120,9 +120,9 @@ async def offset_of(client: RawClient, name: str, index: int, timestamp: int) ->
     """Return the first (-2) or last (-1) offset of a partition, as ListOffsets has it."""
     part = ListOffsetsPartition(partition_index=index, timestamp=timestamp)
     request = ListOffsetsRequest(topics=[ListOffsetsTopic(name=name, partitions=[part])])
-    [found] = (await client.call(request, 4)).topics[0].partitions
-    assert found.error_code == 0
-    return int(found.offset)
+    [partition] = (await client.call(request, 4)).topics[0].partitions
+    assert partition.error_code == 0
+    return int(partition.offset)
 
 
 class Life:
@@ -206,7 +206,7 @@ class Life:
     async def _plain(self, name: str) -> None:
         index = self.chance.randrange(self.partitions[name])
         value = self._announce(PLAIN, name, index)
-        await self._written(name, index, value, batch_of(b"%d" % value), None)
+        await self._write(name, index, value, batch_of(b"%d" % value), None)
 
     async def _transact(self, name: str) -> None:
         transactional_id = self.chance.choice(TRANSACTIONAL_IDS)
@@ -248,9 +248,9 @@ class Life:
     @staticmethod
     def _codes(answer: Any) -> set[ErrorCode]:
         return {
-            ErrorCode(found.partition_error_code)
+            ErrorCode(result.partition_error_code)
             for topic in answer.results_by_topic_v3_and_below
-            for found in topic.results_by_partition
+            for result in topic.results_by_partition
         }
 
     async def _write(
@@ -267,7 +267,7 @@ class Life:
             base_sequence=sequence,
             is_transactional=True,
         )
-        await self._written(name, index, value, records, transactional_id)
+        await self._write(name, index, value, records, transactional_id)
 
     def _announce(self, number: int, name: str, index: int) -> int:
         """Return the value of a record, after the report that it is about to be sent."""
@@ -275,7 +275,7 @@ class Life:
         self.report("send", number, name, index, value)
         return value
 
-    async def _written(
+    async def _write(
         self, name: str, index: int, value: int, records: bytearray, transactional_id: str | None
     ) -> None:
         data = PartitionProduceData(index=index, records=memoryview(records))
@@ -286,9 +286,9 @@ class Life:
             topic_data=[TopicProduceData(name=name, partition_data=[data])],
         )
         answer = await self.client.call(request, 9)
-        [found] = answer.responses[0].partition_responses
-        assert found.error_code == 0
-        self.report("wrote", name, index, value, found.base_offset)
+        [response] = answer.responses[0].partition_responses
+        assert response.error_code == 0
+        self.report("wrote", name, index, value, response.base_offset)
 
 
 async def _live(directory: str, seed: int) -> None:

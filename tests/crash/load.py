@@ -63,8 +63,8 @@ def key_at(offset: int) -> bytes:
 
 
 def open_logs(path: str, files: Files | None = None) -> tuple[LogManager, dict[str, PartitionLog]]:
-    given = {} if files is None else {"files": files}
-    manager = open_manager(path, topic=SETTINGS["t"], clock=ManualClock(), **given)  # type: ignore[arg-type]
+    options = {} if files is None else {"files": files}
+    manager = open_manager(path, topic=SETTINGS["t"], clock=ManualClock(), **options)  # type: ignore[arg-type]
     logs = {}
     for topic, settings in SETTINGS.items():
         log = manager.create_log(topic, 0, TOPIC_ID, settings)
@@ -93,8 +93,8 @@ class Load:
         self.logs = logs
         self.chance = chance
         self.flushes = flushes
-        self.written = {topic: log.log_end_offset for topic, log in logs.items()}
-        self.durable = dict(self.written)
+        self.ends = {topic: log.log_end_offset for topic, log in logs.items()}
+        self.durable = dict(self.ends)
         self.epoch = max(log.epochs.history.latest_epoch for log in logs.values()) + 1
         self.sequences = {
             (topic, producer): _next_sequence(log, producer)
@@ -114,11 +114,11 @@ class Load:
                 self._append(topic, log)
             log.write_staged()
             log.update_high_watermark(log.log_end_offset)
-            self.written[topic] = log.log_end_offset
+            self.ends[topic] = log.log_end_offset
             if self.flushes:
                 flush(log)
-                self.durable[topic] = self.written[topic]
-            report(topic, self.written[topic])
+                self.durable[topic] = self.ends[topic]
+            report(topic, self.ends[topic])
         self._do_something()
 
     def _append(self, topic: str, log: PartitionLog) -> None:
@@ -131,15 +131,15 @@ class Load:
             Record(0, NOW_MS + offset, key_at(offset), value_at(offset))
             for offset in range(first, first + count)
         ]
-        given = {}
+        options = {}
         if producer >= 0:
             sequence = self.sequences[topic, producer]
-            given = {"producer_id": producer, "producer_epoch": 0, "base_sequence": sequence}
+            options = {"producer_id": producer, "producer_epoch": 0, "base_sequence": sequence}
             self.sequences[topic, producer] += count
-        sent = build_batch(
-            records, codec=chance.choice(CODECS), is_transactional=is_transaction, **given
+        batch = build_batch(
+            records, codec=chance.choice(CODECS), is_transactional=is_transaction, **options
         )
-        append_records(log, memoryview(sent), self.epoch, NOW_MS)
+        append_records(log, memoryview(batch), self.epoch, NOW_MS)
         if is_transaction:
             self._mark(log, is_commit=chance.random() < 0.5)
 
@@ -157,7 +157,7 @@ class Load:
         log = self.chance.choice(list(self.logs.values()))
         if chance < 0.1:
             flush(log)
-            self.durable[log.topic] = self.written[log.topic]
+            self.durable[log.topic] = self.ends[log.topic]
         elif chance < 0.2:
             self.manager.checkpoint_now()
         elif chance < 0.25:
@@ -168,7 +168,7 @@ class Load:
             compact(self.logs["c"], NOW_MS)
         elif 0.4 <= chance < 0.55:
             sync(self.manager, log)
-            self.durable[log.topic] = self.written[log.topic]
+            self.durable[log.topic] = self.ends[log.topic]
 
 
 def _next_sequence(log: PartitionLog, producer: int) -> int:
@@ -195,15 +195,15 @@ def assert_all_there(
             lost = gaps[topic]
             lost |= lost_between_segments(log, promised[topic])
             lost &= set(range(end))  # behind the end offsets are given out again
-        kept = [offset for offset in range(start, end) if offset not in lost]
-        found, markers = _offsets_in(log)
-        assert found == sorted(set(found))
+        offsets = [offset for offset in range(start, end) if offset not in lost]
+        offsets_in_log, markers = _offsets_in(log)
+        assert offsets_in_log == sorted(set(offsets_in_log))
         if topic == "t":
-            assert sorted([*found, *markers]) == kept
+            assert sorted([*offsets_in_log, *markers]) == offsets
             assert start == 0 or log.size_bytes >= SETTINGS["t"].retention_bytes - 4000
         else:
-            latest = {offset % KEYS: offset for offset in kept}
-            missing = set(latest.values()) - set(found)
+            latest = {offset % KEYS: offset for offset in offsets}
+            missing = set(latest.values()) - set(offsets_in_log)
             assert not missing, f"the latest of {missing} are gone from {topic}"
 
 
@@ -225,20 +225,20 @@ def batches_of(log: PartitionLog) -> Iterator[tuple[BatchHeader, list[Record]]]:
     """Yield every batch in a consumer's order; check that its leader epoch is known."""
     offset = log.log_start_offset
     while offset < log.log_end_offset:
-        read = log_reads.read(
+        content = log_reads.read(
             log, offset, 1 << 20, end_offset=log.log_end_offset, min_one_batch=True
         )
-        if not read.records:
+        if not content.records:
             break
-        for position, header in iterate_headers(read.records):
+        for position, header in iterate_headers(content.records):
             assert log.epochs.history.epoch_for_offset(header.last_offset) == header.leader_epoch
-            yield header, decode_records(read.records[position:])
+            yield header, decode_records(content.records[position:])
             offset = header.last_offset + 1
 
 
 def _offsets_in(log: PartitionLog) -> tuple[list[int], list[int]]:
     """Return offsets of records and of markers, in a consumer's order."""
-    found: list[int] = []
+    offsets: list[int] = []
     markers: list[int] = []
     for header, records in batches_of(log):
         for record in records:
@@ -248,8 +248,8 @@ def _offsets_in(log: PartitionLog) -> tuple[list[int], list[int]]:
             assert record.value == value_at(record.offset)
             assert record.key == key_at(record.offset)
             if record.offset >= log.log_start_offset:
-                found.append(record.offset)
-    return found, [offset for offset in markers if offset >= log.log_start_offset]
+                offsets.append(record.offset)
+    return offsets, [offset for offset in markers if offset >= log.log_start_offset]
 
 
 def _work(path: str, seed: int, flushes: bool) -> None:

@@ -157,7 +157,7 @@ async def read_committed(
 
     Wait until no transaction is open.
     """
-    found: list[tuple[int, int]] = []
+    places: list[tuple[int, int]] = []
     aborting: set[int] = set()
     offset, end = start, -1
     async with asyncio.timeout(60):
@@ -186,26 +186,26 @@ async def read_committed(
                     if marker is not None and not marker.is_commit:
                         aborting.discard(header.producer_id)
                 elif not (header.is_transactional and header.producer_id in aborting):
-                    found += [
+                    places += [
                         (record.offset, int(record.value or b"-1"))
                         for record in decode_records(batch)
                         if record.offset >= offset
                     ]
                 offset = header.last_offset + 1
-    return found
+    return places
 
 
 def check_partition(
-    place: str, partition: Partition, start: int, found: list[tuple[int, int]]
+    place: str, partition: Partition, start: int, places: list[tuple[int, int]]
 ) -> None:
     """Check what was read of a partition, and take it for certain from now on."""
     assert partition.start_min <= start <= partition.start_max, place
     order = {value: number for number, value in enumerate(partition.records)}
-    positions = [order.get(value, -1) for _, value in found]
-    assert -1 not in positions, f"{place}: {found} has a record that nobody sent"
-    assert positions == sorted(set(positions)), f"{place}: {found} has one twice, or out of order"
-    values = {value for _, value in found}
-    for offset, value in found:
+    positions = [order.get(value, -1) for _, value in places]
+    assert -1 not in positions, f"{place}: {places} has a record that nobody sent"
+    assert positions == sorted(set(positions)), f"{place}: {places} has one twice, or out of order"
+    values = {value for _, value in places}
+    for offset, value in places:
         record = partition.records[value]
         assert record.fate != "no", f"{place}: {value} at {offset} was aborted"
         assert record.offset in {None, offset}, f"{place}: {value} is at {offset}"
@@ -227,26 +227,26 @@ async def check(world: World, broker: Broker, client: RawClient) -> None:
         await init_producer(client, transactional_id)
     world.forget_transactions()
     for name in NAMES:
-        topic, known = world.topics.get(name), broker.cluster.image.topics.get(name)
-        if topic is None or known is None:
-            assert known is None, f"{name} is back"
+        topic, topic_metadata = world.topics.get(name), broker.cluster.image.topics.get(name)
+        if topic is None or topic_metadata is None:
+            assert topic_metadata is None, f"{name} is back"
             assert topic is None or not topic.is_certain or topic.is_leaving, f"{name} is lost"
             world.topics.pop(name, None)
             continue
         topic.is_certain, topic.is_leaving = True, False
-        assert len(topic.partitions) <= len(known.partitions) <= topic.count_max
-        while len(topic.partitions) < len(known.partitions):
+        assert len(topic.partitions) <= len(topic_metadata.partitions) <= topic.count_max
+        while len(topic.partitions) < len(topic_metadata.partitions):
             topic.partitions.append(Partition())
         topic.count_max = len(topic.partitions)
         for index, partition in enumerate(topic.partitions):
             start = await offset_of(client, name, index, -2)
-            found = await read_committed(client, name, index, start)
-            check_partition(f"{name}-{index}", partition, start, found)
+            places = await read_committed(client, name, index, start)
+            check_partition(f"{name}-{index}", partition, start, places)
 
 
 def check_directories(world: World, directory: Path) -> None:
     """Check that every partition has one log, and that nothing of a move or a deletion is left."""
-    found = [
+    paths = [
         path.name
         for log_directory in LOG_DIRECTORIES
         for path in (directory / log_directory).iterdir()
@@ -257,7 +257,7 @@ def check_directories(world: World, directory: Path) -> None:
         for name, topic in world.topics.items()
         for index in range(len(topic.partitions))
     ]
-    assert sorted(found) == sorted(expected)
+    assert sorted(paths) == sorted(expected)
 
 
 class Restarted(InProcessBroker):

@@ -76,10 +76,10 @@ class Life:
             self._append(log, round_number)
             flush(log)
             self.manager.checkpoint_now()
-            before = self.files.call_count
+            first_count = self.files.call_count
             roll_and_compact(log, NOW_MS + round_number * 2 * DAY_MS)
             self.manager.checkpoint_now()
-            self.compactions.append(range(before + 1, self.files.call_count + 1))
+            self.compactions.append(range(first_count + 1, self.files.call_count + 1))
 
     def _append(self, log: PartitionLog, round_number: int) -> None:
         for number in range(12):
@@ -111,10 +111,10 @@ class Life:
 
 
 def aborted_offsets(log: PartitionLog) -> set[int]:
-    found = set()
+    offsets = set()
     for transaction in log_reads.aborted_transactions(log, 0, log.log_end_offset):
-        found |= set(range(transaction.first_offset, transaction.last_offset + 1))
-    return found
+        offsets |= set(range(transaction.first_offset, transaction.last_offset + 1))
+    return offsets
 
 
 def last_values(log: PartitionLog) -> dict[bytes, bytes]:
@@ -135,8 +135,8 @@ def check(life: Life) -> None:
     """Check that the log is whole and has the same values as before."""
     manager = open_manager(str(life.path), files=QuickFiles(), topic=SETTINGS, clock=ManualClock())
     log = manager.create_log("t", 0, TOPIC_ID, SETTINGS)
-    left = {name.rpartition(".")[2] for name in Files().list_files(log.directory)}
-    assert not left & {"cleaned", "swap", "deleted"}
+    endings = {name.rpartition(".")[2] for name in Files().list_files(log.directory)}
+    assert not endings & {"cleaned", "swap", "deleted"}
     assert last_values(log) == life.values
     offsets = [record.offset for record in records_of(log)]
     assert offsets == sorted(set(offsets))

@@ -138,7 +138,7 @@ class Story:
         self.sequences = {PLAIN: 0, TRANSACTIONAL: 0}
         self.is_stuck = False
         """True once a producer cannot write a batch: it sends none behind it."""
-        self.sent: list[bytes] = []
+        self.values: list[bytes] = []
         self.acknowledged: list[bytes] = []
         self.outcomes: dict[bytes, bool] = {}
         """Value of a decided transaction → whether it was committed."""
@@ -150,7 +150,7 @@ class Story:
         """Send a batch like a producer: again while the broker answers a disk error."""
         if self.is_stuck or self.due is not None:
             return
-        self.sent.append(value)
+        self.values.append(value)
         if producer == TRANSACTIONAL:
             self.undecided.append(value)
         batch = batch_of(
@@ -250,15 +250,15 @@ def visible(log: PartitionLog) -> tuple[list[bytes], list[bytes]]:
             offset = header.last_offset + 1
             if header.is_control:
                 continue
-            found = [record.value or b"" for record in decode_records(records[position:])]
-            values += found
+            visible_values = [record.value or b"" for record in decode_records(records[position:])]
+            values += visible_values
             is_aborted = header.is_transactional and any(
                 transaction.producer_id == header.producer_id
                 and transaction.first_offset <= header.base_offset <= transaction.last_offset
                 for transaction in aborted
             )
             if not is_aborted and header.last_offset < log.last_stable_offset:
-                committed += found
+                committed += visible_values
     return values, committed
 
 
@@ -274,10 +274,10 @@ def check(path: Path, story: Story) -> None:
     log = node.partition.log
     values, committed = visible(log)
     assert len(set(values)) == len(values), "a record is there twice"
-    gone = story.acknowledged[:1] if log.log_start_offset else []  # retention took it
-    lost = set(story.acknowledged) - set(values) - set(gone)
+    removed = story.acknowledged[:1] if log.log_start_offset else []  # retention took it
+    lost = set(story.acknowledged) - set(values) - set(removed)
     assert not lost, f"{lost} were acknowledged"
-    assert set(values) <= set(story.sent)
+    assert set(values) <= set(story.values)
     readable = {value for value, is_commit in story.outcomes.items() if is_commit}
     unreadable = set(story.outcomes) - readable
     assert not unreadable & set(committed), "a record of an aborted transaction can be read"
@@ -323,7 +323,7 @@ async def test_without_an_error_all_of_it_is_acknowledged(tmp_path: Path) -> Non
     path = tmp_path / "data"
     story.live(path, REAL_FILES)
     assert story.node is not None
-    assert len(story.acknowledged) == len(story.sent) == 12
+    assert len(story.acknowledged) == len(story.values) == 12
     assert sorted(story.outcomes.values()) == [False, False, True]
     assert story.node.partition.log.log_start_offset > 0
     abandon(story.node.logs)

@@ -36,18 +36,18 @@ def work_and_die(
 ) -> dict[str, int]:
     """Let a child work on `path` and kill it; return topic → the end of its written offsets."""
     nursery.fork(path, seed, int(flushes))
-    written: dict[str, int] = {"t": 0, "c": 0}
+    ends: dict[str, int] = {"t": 0, "c": 0}
     child, count, is_killed = 0, 0, False
     while True:
-        word, said = nursery.report()
-        number = int(said)
+        word, report = nursery.report()
+        number = int(report)
         if word == "child":
             child = number
         elif word == "gone":
             assert number == 1, "the child ended by itself"
-            return written
+            return ends
         else:
-            written[word] = number
+            ends[word] = number
             count += 1
         # The nursery names its child at any time: some reports may have come before.
         if child and count >= reports and not is_killed:
@@ -106,6 +106,6 @@ def test_after_kills_kafka_s_tool_has_nothing_to_say(tmp_path: Path, nursery: Nu
             ]
             assert len(files) > 8
             for file in files:
-                said = tool.dump("--deep-iteration", "--files", str(file))
-                assert not said.failed, said.errors
-                assert not COMPLAINT.search(said.output + said.errors), (file, said)
+                report = tool.dump("--deep-iteration", "--files", str(file))
+                assert not report.failed, report.errors
+                assert not COMPLAINT.search(report.output + report.errors), (file, report)

@@ -40,12 +40,12 @@ def committed_offset(client: WireClient) -> int:
     while answer["error_code"] == LOAD_IN_PROGRESS:
         answer = client.call("offset_fetch", 5, group_id=GROUP, topics=None)
     assert answer["error_code"] == 0
-    found = [
+    offsets = [
         partition["committed_offset"]
         for topic in answer["topics"]
         for partition in topic["partitions"]
     ]
-    return found[0] if found else -1
+    return offsets[0] if offsets else -1
 
 
 def test_no_answered_commit_goes_back(new_broker: Callable[..., Minibroker]) -> None:
@@ -64,8 +64,8 @@ def test_no_answered_commit_goes_back(new_broker: Callable[..., Minibroker]) -> 
             codec = codec_of("offset_commit")
             waiting: list[tuple[int, int]] = []
             for _ in range(count):
-                sent = client.send("offset_commit", VERSION, **commit(next_offset))
-                waiting.append((next_offset, sent))
+                request = client.send("offset_commit", VERSION, **commit(next_offset))
+                waiting.append((next_offset, request))
                 next_offset += 1
                 if len(waiting) == IN_FLIGHT:
                     offset, correlation_id = waiting.pop(0)
@@ -75,5 +75,5 @@ def test_no_answered_commit_goes_back(new_broker: Callable[..., Minibroker]) -> 
             broker.kill()
         broker.start()
         with WireClient(broker.host, broker.port) as client:
-            found = committed_offset(client)
-        assert answered <= found < next_offset
+            committed = committed_offset(client)
+        assert answered <= committed < next_offset

@@ -38,7 +38,7 @@ CLIENTS = [
     *(pytest.param(client, marks=pytest.mark.java) for client in JAVA_CLIENTS),
     FRANZ,
 ]
-SETTLED = 10
+ANSWERED_RECORDS = 10
 """Records whose answers arrive, before each kill."""
 IN_FLIGHT = 5
 PRODUCERS = 3
@@ -49,10 +49,10 @@ LONG_AGO_MS = 1_600_000_000_000
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[Minibroker]:
-    made = Minibroker(tmp_path / "data", tmp_path / "broker.log", topics=[f"{TOPIC}:1"])
-    made.start()
-    yield made
-    made.kill()
+    new_broker = Minibroker(tmp_path / "data", tmp_path / "broker.log", topics=[f"{TOPIC}:1"])
+    new_broker.start()
+    yield new_broker
+    new_broker.kill()
 
 
 class RawProducer:
@@ -106,7 +106,7 @@ def end_offset(client: WireClient) -> int:
 
 def batches(client: WireClient) -> list[tuple[BatchHeader, list[bytes | None]]]:
     """Return all batches with the values of their records, in log order."""
-    found: list[tuple[BatchHeader, list[bytes | None]]] = []
+    pairs: list[tuple[BatchHeader, list[bytes | None]]] = []
     end = end_offset(client)
     offset = 0
     while offset < end:
@@ -125,9 +125,9 @@ def batches(client: WireClient) -> list[tuple[BatchHeader, list[bytes | None]]]:
         records = answer["responses"][0]["partitions"][0]["records"]
         for position, header in iterate_headers(records):
             decoded = decode_records(memoryview(records)[position:])
-            found.append((header, [record.value for record in decoded]))
+            pairs.append((header, [record.value for record in decoded]))
             offset = header.last_offset + 1
-    return found
+    return pairs
 
 
 def stop(broker: Minibroker, chance: random.Random) -> None:
@@ -153,14 +153,14 @@ def test_five_batches_that_are_sent_again_are_there_once(broker: Minibroker, see
                 producer = chance.choice(producers)
                 receive(client, producer.send(client, producer.next_sequence))
                 producer.next_sequence += 1
-            before = end_offset(other)
-            sent = 0
+            first_end = end_offset(other)
+            sent_count = 0
             for producer in producers:
                 for sequence in range(IN_FLIGHT):
                     producer.send(client, producer.next_sequence + sequence)
-                    sent += 1
-            wanted = before + chance.randrange(sent + 1)
-            while end_offset(other) < wanted:
+                    sent_count += 1
+            target = first_end + chance.randrange(sent_count + 1)
+            while end_offset(other) < target:
                 pass  # each question waits for its answer
             stop(broker, chance)
         broker.start()
@@ -170,11 +170,11 @@ def test_five_batches_that_are_sent_again_are_there_once(broker: Minibroker, see
                     receive(client, producer.send(client, producer.next_sequence))
                     producer.next_sequence += 1
     with WireClient(broker.host, broker.port) as client:
-        found = [value for _, values in batches(client) for value in values]
+        all_values = [value for _, values in batches(client) for value in values]
     for producer in producers:
-        mine = [value for value in found if value and value.startswith(b"%d/" % producer.id)]
+        mine = [value for value in all_values if value and value.startswith(b"%d/" % producer.id)]
         assert mine == [b"%d/%d" % (producer.id, n) for n in range(producer.next_sequence)]
-    assert len(found) == sum(producer.next_sequence for producer in producers)
+    assert len(all_values) == sum(producer.next_sequence for producer in producers)
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -199,9 +199,9 @@ def test_a_client_loses_no_record_and_repeats_none(
         ) as sender,
     ):
         for _ in range(CLIENT_KILLS):
-            sender.send(SETTLED)
+            sender.send(ANSWERED_RECORDS)
             sender.wait()
-            count += SETTLED
+            count += ANSWERED_RECORDS
             proxy.swallowed = "Produce"
             with WireClient(broker.host, broker.port) as wire:
                 sender.send(IN_FLIGHT)
@@ -215,8 +215,8 @@ def test_a_client_loses_no_record_and_repeats_none(
             sender.wait()
         assert sender.outcomes == [f"{number} at {number}" for number in range(count)]
     with WireClient(broker.host, broker.port) as wire:
-        found = batches(wire)
-    assert [values for _, values in found] == [[b"%d" % number] for number in range(count)]
-    producers = {(header.producer_id, header.producer_epoch) for header, _ in found}
+        pairs = batches(wire)
+    assert [values for _, values in pairs] == [[b"%d" % number] for number in range(count)]
+    producers = {(header.producer_id, header.producer_epoch) for header, _ in pairs}
     assert len(producers) == 1, producers
-    assert [header.base_sequence for header, _ in found] == list(range(count))
+    assert [header.base_sequence for header, _ in pairs] == list(range(count))

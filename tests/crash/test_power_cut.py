@@ -113,27 +113,29 @@ def check(life: Life) -> Outcome:
     """Check that durable records are there once, later ones were appended, and the log goes on."""
     manager = open_manager(str(life.path), files=Files(), topic=SETTINGS, clock=ManualClock())
     log = manager.create_log("t", 0, TOPIC_ID, SETTINGS)
-    found = [record for _, records in batches_of(log) for record in records]
+    all_records = [record for _, records in batches_of(log) for record in records]
     lost = lost_between_segments(log, life.durable)
     offsets = [offset for offset in range(log.log_end_offset) if offset not in lost]
     assert len(offsets) >= life.durable
-    assert [record.offset for record in found] == offsets
-    assert [record.value for record in found] == [life.appended[offset] for offset in offsets]
-    for segment in log.segments if found else ():  # before the first record there are no files
+    assert [record.offset for record in all_records] == offsets
+    assert [record.value for record in all_records] == [life.appended[offset] for offset in offsets]
+    for segment in (
+        log.segments if all_records else ()
+    ):  # before the first record there are no files
         segment.offset_index.check(segment.size_bytes)
         segment.time_index.check()
-    for record in found:
+    for record in all_records:
         hit = log_reads.offset_for_timestamp(log, record.timestamp)
         assert hit is not None
         assert hit.offset == record.offset
     end = log.log_end_offset
-    known = log.producers.loaded().producers.get(3)
-    sequence = 0 if known is None else known.last_sequence + 1
+    producer = log.producers.loaded().producers.get(3)
+    sequence = 0 if producer is None else producer.last_sequence + 1
     value = b"after the cut"
     assert append(log, value, producer_id=3, producer_epoch=0, sequence=sequence) == end
     assert records_of(log)[-1].value == value
     manager.close()
-    return Outcome(life.durable, len(found), len(life.appended))
+    return Outcome(life.durable, len(all_records), len(life.appended))
 
 
 def survivors(
@@ -217,8 +219,8 @@ def random_life_and_cut(path: Path, seed: int, gaps: Mapping[str, set[int]]) -> 
 def _has_begun(path: Path) -> bool:
     """Return whether the cut left something by which `check-log` knows a data directory."""
     return any(
-        found.is_dir() or found.name == "meta.properties" or "checkpoint" in found.name
-        for found in path.iterdir()
+        entry.is_dir() or entry.name == "meta.properties" or "checkpoint" in entry.name
+        for entry in path.iterdir()
     )
 
 
@@ -304,7 +306,7 @@ async def test_with_flush_messages_of_one_no_answer_is_broken(
     chance = random.Random(11)
     settings = {**PRODUCED, "preallocate": preallocate}
     topic = topic_config(settings, DEFAULTS)
-    call, seen = 0, set()
+    call, calls = 0, set()
     while True:
         call += 1
         directory = tmp_path / str(call)
@@ -313,7 +315,7 @@ async def test_with_flush_messages_of_one_no_answer_is_broken(
         answered = await _produce_and_cut(world, settings, call, survival, chance)
         if answered is None:
             break
-        seen.add(answered)
+        calls.add(answered)
         manager = LogManager(
             [directory.path for directory in world.logs.directories],
             clock=ManualClock(),
@@ -326,4 +328,4 @@ async def test_with_flush_messages_of_one_no_answer_is_broken(
         assert values == [b"%d" % number * 20 for number in range(len(values))]
         assert answered <= len(values) <= answered + 1
         abandon(manager)
-    assert seen == set(range(APPENDS))
+    assert calls == set(range(APPENDS))

@@ -83,16 +83,16 @@ async def committed(client: RawClient) -> int:
     while answer.error_code == LOAD_IN_PROGRESS:
         answer = await client.call(request, 5)
     assert answer.error_code == 0
-    found = [
+    offsets = [
         partition.committed_offset for topic in answer.topics for partition in topic.partitions
     ]
-    return found[0] if found else -1
+    return offsets[0] if offsets else -1
 
 
 async def test_no_answered_commit_is_lost(tmp_path: Path) -> None:
     chance = Random(6)
     directory = str(tmp_path / "data" / "__consumer_offsets-0")
-    answered, sent = -1, 0
+    answered, sent_offset = -1, 0
     for number in range(ROUNDS):
         async with MortalBroker(tmp_path, SETTINGS, FaultyFiles(directory)) as broker:
             if number == 0:
@@ -100,16 +100,16 @@ async def test_no_answered_commit_is_lost(tmp_path: Path) -> None:
             async with await broker.connect() as client:
                 if number == 0:
                     assert (await client.call(FindCoordinatorRequest(key="g"), 0)).error_code == 0
-                found = await committed(client)
-                assert answered <= found < max(sent, 1)
-                answered = found
-                first = sent
+                offset = await committed(client)
+                assert answered <= offset < max(sent_offset, 1)
+                answered = offset
+                first = sent_offset
                 for _ in range(chance.randrange(1, COMMITS_MAX)):
-                    client.send(commit(sent, chance), 7)
-                    sent += 1
-                    if sent - first > IN_FLIGHT:
+                    client.send(commit(sent_offset, chance), 7)
+                    sent_offset += 1
+                    if sent_offset - first > IN_FLIGHT:
                         answer = await client.receive()
                         assert answer.topics[0].partitions[0].error_code == 0
-                        answered = sent - IN_FLIGHT - 1
+                        answered = sent_offset - IN_FLIGHT - 1
                 await broker.lose_power(chance)
     assert answered > IN_FLIGHT

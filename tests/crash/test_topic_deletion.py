@@ -19,7 +19,7 @@ from minibroker.broker.app import Broker
 from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.storage import names
 from tests.crash.nursery import Nursery
-from tests.crash.topic_load import KEPT, NAMES, produce, settings_of, value_of
+from tests.crash.topic_load import LASTING, NAMES, produce, settings_of, value_of
 from tests.support.in_process import InProcessBroker
 from tests.support.logs import values_of
 
@@ -38,7 +38,7 @@ class Topic:
     """Requests about one topic, and their answers."""
 
     partitions: int
-    sent: dict[int, list[bytes]] = field(default_factory=dict)
+    values: dict[int, list[bytes]] = field(default_factory=dict)
     answered: dict[int, int] = field(default_factory=dict)
     is_made: bool = False
     is_leaving: bool = False
@@ -65,10 +65,10 @@ class World:
         else:
             topic, index = self.topics[name], int(rest[0])
             if is_done:
-                topic.answered[index] = len(topic.sent[index])
+                topic.answered[index] = len(topic.values[index])
             else:
-                sent = topic.sent.setdefault(index, [])
-                sent.append(value_of(int(life), int(rest[1])))
+                values = topic.values.setdefault(index, [])
+                values.append(value_of(int(life), int(rest[1])))
 
 
 def live_and_die(
@@ -111,20 +111,20 @@ def check_topics(world: World, broker: Broker) -> None:
     image = broker.cluster.image
     for name in NAMES:
         topic = world.topics.get(name)
-        known = image.topics.get(name)
-        if topic is None or known is None:
-            assert known is None, f"{name} is back"
+        topic_metadata = image.topics.get(name)
+        if topic is None or topic_metadata is None:
+            assert topic_metadata is None, f"{name} is back"
             assert topic is None or not topic.is_made or topic.is_leaving, f"{name} is lost"
             world.topics.pop(name, None)
             continue
         topic.is_made, topic.is_leaving = True, False
-        assert len(known.partitions) == topic.partitions
+        assert len(topic_metadata.partitions) == topic.partitions
         for index in range(topic.partitions):
             values = values_of(broker.partitions.get(name, index).log)
-            sent = topic.sent.get(index, [])
+            sent_values = topic.values.get(index, [])
             assert topic.answered.get(index, 0) <= len(values)
-            assert values == sent[: len(values)]
-            topic.sent[index], topic.answered[index] = list(values), len(values)
+            assert values == sent_values[: len(values)]
+            topic.values[index], topic.answered[index] = list(values), len(values)
 
 
 async def make_what_is_free(world: World, broker: Restarted, client: RawClient) -> None:
@@ -134,16 +134,16 @@ async def make_what_is_free(world: World, broker: Restarted, client: RawClient) 
             await broker.create_topic(name, 2)
             world.topics[name] = Topic(2, is_made=True)
         topic = world.topics[name]
-        value = b"after %d" % len(topic.sent.get(0, []))
+        value = b"after %d" % len(topic.values.get(0, []))
         await produce(client, name, 0, value)
-        topic.sent.setdefault(0, []).append(value)
-        topic.answered[0] = len(topic.sent[0])
-        assert values_of(broker.partitions.get(name, 0).log) == topic.sent[0]
+        topic.values.setdefault(0, []).append(value)
+        topic.answered[0] = len(topic.values[0])
+        assert values_of(broker.partitions.get(name, 0).log) == topic.values[0]
 
 
 def check_directories(world: World, directory: Path) -> None:
     """Check that every log has a topic, every partition one log, and none is marked deleted."""
-    found = [
+    paths = [
         name
         for log_directory in ("one", "two")
         for path in (directory / log_directory).iterdir()
@@ -155,7 +155,7 @@ def check_directories(world: World, directory: Path) -> None:
         for name, topic in world.topics.items()
         for index in range(topic.partitions)
     ]
-    assert sorted(found) == sorted(expected)
+    assert sorted(paths) == sorted(expected)
 
 
 async def rounds(
@@ -174,7 +174,7 @@ async def rounds(
             else:
                 await broker.stop()
         check_directories(world, directory)
-    assert world.topics[KEPT].sent[0]
+    assert world.topics[LASTING].values[0]
 
 
 async def test_a_kill_at_any_step(nursery: Nursery, tmp_path: Path) -> None:

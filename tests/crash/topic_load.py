@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-KEPT = "kept"
-NAMES = ["a", "b", KEPT]
+LASTING = "kept"
+NAMES = ["a", "b", LASTING]
 WIDE_PARTITIONS = 260
 """More partitions than one transaction of the tree deletes."""
 ACTIONS_MAX = 14
@@ -130,13 +130,13 @@ class Life:
         partitions = self.partitions.get(name)
         if action == "create" and partitions is None:
             await self._create(name)
-        elif action == "delete" and partitions is not None and name != KEPT:
+        elif action == "delete" and partitions is not None and name != LASTING:
             await self._delete(name)
         elif partitions is not None:
             await self._produce(name, self.chance.randrange(partitions))
 
     async def _create(self, name: str) -> None:
-        wide = name != KEPT and self.chance.random() < 0.1
+        wide = name != LASTING and self.chance.random() < 0.1
         partitions = WIDE_PARTITIONS if wide else self.chance.randrange(1, 4)
         self.lives[name] = life = self.chance.randrange(1 << 40)
         self.report("begin", "create", name, life, partitions)

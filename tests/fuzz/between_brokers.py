@@ -35,12 +35,14 @@ INT16, INT32, INT64 = 2**15 - 1, 2**31 - 1, 2**63 - 1
 
 
 class HostileMaker(ValueMaker):
-    """Makes the values of one request. `known`: name of a field → values that fit."""
+    """Makes the values of one request. `values_by_field`: name of a field → values that fit."""
 
-    def __init__(self, spec: MessageSpec, rng: Random, known: dict[str, list[Any]]) -> None:
+    def __init__(
+        self, spec: MessageSpec, rng: Random, values_by_field: dict[str, list[Any]]
+    ) -> None:
         super().__init__(spec, 0)
         self.random = rng
-        self._known = known
+        self._values_by_field = values_by_field
 
     def _value(self, field: dict[str, Any], version: int, depth: int) -> Any:
         rng = self.random
@@ -55,17 +57,17 @@ class HostileMaker(ValueMaker):
             if kind == "[]int32":
                 if is_hostile and rng.random() < 0.3:
                     return [rng.randint(-2, INT32) for _ in range(LONG)]
-                if field["name"] in self._known:
-                    return list(rng.choice(self._known[field["name"]]))
+                if field["name"] in self._values_by_field:
+                    return list(rng.choice(self._values_by_field[field["name"]]))
             return [self._value(item, version, depth + 1) for _ in range(count)]
         members = self.spec.members(field)
         if members is not None:
             return self._struct(members, version, depth + 1)
         if is_hostile:
             return self._hostile(kind, is_nullable=covers(field.get("nullable"), version))
-        known = self._known.get(field["name"])
-        if known is not None:
-            return rng.choice(known)
+        values = self._values_by_field.get(field["name"])
+        if values is not None:
+            return rng.choice(values)
         return {"string": "", "bytes": b"", "records": b"", "uuid": bytes(16)}.get(kind, 0)
 
     def _hostile(self, kind: str, *, is_nullable: bool) -> Any:
@@ -86,9 +88,9 @@ class HostileMaker(ValueMaker):
 class HostileRequests:
     """Makes frames; the same `rng` makes the same ones."""
 
-    def __init__(self, rng: Random, known: dict[str, list[Any]]) -> None:
+    def __init__(self, rng: Random, values_by_field: dict[str, list[Any]]) -> None:
         self._rng = rng
-        self._known = known
+        self._values_by_field = values_by_field
         self._specs = {
             spec.key: spec
             for spec in load_specs()
@@ -100,7 +102,7 @@ class HostileRequests:
         api_key = self._rng.choice(KEYS)
         version = self._rng.randint(*VERSIONS.get(api_key, (0, 0)))
         spec = self._specs[api_key]
-        maker = HostileMaker(spec, self._rng, self._known)
+        maker = HostileMaker(spec, self._rng, self._values_by_field)
         body = encode(spec, maker.message(version), version)
         is_flexible = version >= spec.flexible_from
         head = request_header(api_key, version, correlation_id, CLIENT_ID, is_flexible)

@@ -116,13 +116,15 @@ class _Maker:
     def struct(
         self, fields: list[dict[str, Any]], above: tuple[str, ...], number: int
     ) -> dict[str, Any]:
-        found = {
+        field_values = {
             field["name"]: self._value(field, (*above, field["name"]), number)
             for field in present(fields, self._version)
         }
-        if "topic_id" in found and not any(isinstance(value, str) for value in found.values()):
-            found["topic_id"] = number.to_bytes(16, "big") if number else self._topic_id
-        return found
+        if "topic_id" in field_values and not any(
+            isinstance(value, str) for value in field_values.values()
+        ):
+            field_values["topic_id"] = number.to_bytes(16, "big") if number else self._topic_id
+        return field_values
 
     def _value(self, field: dict[str, Any], path: tuple[str, ...], number: int) -> Any:
         kind = field["type"]

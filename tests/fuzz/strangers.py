@@ -81,9 +81,9 @@ def _has_code(api_key: int, version: int) -> bool:
     """Return whether the answer has an error code of its own, besides those of its parts."""
     module = f"messages.{APIS[api_key].module}"
     (spec,) = (
-        found
-        for found in load_specs()
-        if found.module == module and found.class_name.endswith("Response")
+        message
+        for message in load_specs()
+        if message.module == module and message.class_name.endswith("Response")
     )
     return any(field["name"] == "error_code" for field in present(spec.fields, version))
 
@@ -195,23 +195,23 @@ class Outcome:
 
     def take(self, plan: Plan, received: bytes) -> None:
         """Judge what a connection was told. Raises IntruderError."""
-        asked: dict[int, tuple[int, int]] = {}
+        questions: dict[int, tuple[int, int]] = {}
         for raw in plan.frames:
             if len(raw) >= 12:
                 api_key, version, correlation_id = struct.unpack_from(">hhi", raw, 4)
-                asked[correlation_id] = (api_key, version)
+                questions[correlation_id] = (api_key, version)
         position, count = 0, 0
         while len(received) - position >= 4:
             (size,) = struct.unpack_from(">i", received, position)
             answer = received[position + 4 : position + 4 + size]
             position += 4 + size
             count += 1
-            self.answers[self._judge(plan, asked, answer)] += 1
+            self.answers[self._judge(plan, questions, answer)] += 1
 
-    def _judge(self, plan: Plan, asked: Mapping[int, tuple[int, int]], answer: bytes) -> str:
+    def _judge(self, plan: Plan, questions: Mapping[int, tuple[int, int]], answer: bytes) -> str:
         if plan.has_raw_tokens and answer.startswith((b"r=", b'{"status":')):
             return "challenge"
-        api_key, version = asked.get(int.from_bytes(answer[:4], signed=True), (-1, -1))
+        api_key, version = questions.get(int.from_bytes(answer[:4], signed=True), (-1, -1))
         if api_key not in ANSWERED:
             # -1: the size of a damaged frame was wrong, so a header began elsewhere.
             if _ILLEGAL_STATE not in answer and (
@@ -302,12 +302,12 @@ class Crowd:
 
     async def send(self, frames: int) -> None:
         """Send so many frames more. Raises IntruderError."""
-        begun = time.monotonic()
+        start_s = time.monotonic()
         end = self.outcome.frames + frames
         async with asyncio.TaskGroup() as group:
             for _ in range(CONNECTIONS):
                 group.create_task(self._one_after_the_other(end))
-        self.took_s += time.monotonic() - begun
+        self.took_s += time.monotonic() - start_s
 
     async def _one_after_the_other(self, end: int) -> None:
         while self.outcome.frames < end:

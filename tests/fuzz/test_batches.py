@@ -146,9 +146,9 @@ def test_an_accepted_batch_is_sound(data: bytes, applied: AppendRules) -> None:
     assert ProducerState("topic-0").append(stored) is None
     if stored.codec == NONE:
         # Of records that stay compressed Kafka does not look at the lengths.
-        found = decode_records(records)
-        assert len(found) == stored.count
-        assert stored.max_timestamp == max(-1, *(record.timestamp for record in found))
+        decoded = decode_records(records)
+        assert len(decoded) == stored.count
+        assert stored.max_timestamp == max(-1, *(record.timestamp for record in decoded))
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
@@ -157,9 +157,9 @@ def test_an_accepted_batch_is_sound(data: bytes, applied: AppendRules) -> None:
 @example(batch(attributes=0x20))
 @example(batch(b"x", b"y", count=1))
 def test_readers_of_batches(data: bytes) -> None:
-    for read in (read_header, decode_records, read_marker):
+    for reader in (read_header, decode_records, read_marker):
         try:
-            read(data)
+            reader(data)
         except CorruptionError:
             continue
     with contextlib.suppress(CorruptionError):

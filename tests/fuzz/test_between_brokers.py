@@ -59,7 +59,7 @@ class Attacked:
 
         follower._refresh = counted  # type: ignore[method-assign]
 
-    def known(self) -> dict[str, list[Any]]:
+    def values_by_field(self) -> dict[str, list[Any]]:
         """Return name of a field → values that fit."""
         ours, others = self.cluster.this_broker.epoch, self.cluster.image.brokers[2].epoch
         topics = self.cluster.image.topics
@@ -155,17 +155,17 @@ async def test_hostile_requests_are_answered_and_break_nothing(
     attacked: Attacked, seed: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     running = attacked.running
-    requests = HostileRequests(Random(seed), attacked.known())
+    requests = HostileRequests(Random(seed), attacked.values_by_field())
     answered = fenced = 0
     for _ in range(FRAMES):
         api_key, version, frame = requests.next(1)
-        before, reads = attacked.state(), attacked.reads
+        first_state, reads = attacked.state(), attacked.reads
         answer = await answer_of(running, api_key, version, frame)
         answered += answer is not None
         is_alone = reads % 2 == 0 and attacked.reads == reads  # nothing else changed the image
         if is_alone and answer is not None and getattr(answer, "error_code", 0) in FENCED:
             fenced += 1
-            assert attacked.state() == before
+            assert attacked.state() == first_state
         assert attacked.cluster.image.topics.keys() <= {"t", "u"}
         # That controller was never there: otherwise all later requests would be fenced.
         attacked.cluster.requests.epoch = min(attacked.cluster.requests.epoch, EPOCH)

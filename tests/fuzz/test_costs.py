@@ -82,7 +82,7 @@ class Cost(NamedTuple):
     """How often two texts were compared."""
 
 
-class Found(NamedTuple):
+class ShapeCost(NamedTuple):
     """The cost of a shape at both sizes."""
 
     api_key: int
@@ -225,10 +225,10 @@ async def cost_of(running: InProcessBroker, work: CountedWork, frame: bytes) -> 
     return cost
 
 
-async def costs_of(running: InProcessBroker, key: int, version: int) -> list[Found]:
+async def costs_of(running: InProcessBroker, key: int, version: int) -> list[ShapeCost]:
     """Return the costs of every shape of a request."""
     spec = specs()[key]
-    found = []
+    costs = []
     topic_id = id_of_topic(running)
     with CountedWork() as work:
         for shape in shapes_of(spec, version):
@@ -236,8 +236,8 @@ async def costs_of(running: InProcessBroker, key: int, version: int) -> list[Fou
             sizes = (SMALL_TEXT, LARGE_TEXT) if shape.kind == "longest" else (SMALL, LARGE)
             await cost_of(running, work, frame(1))  # imports, caches
             small, large = [await cost_of(running, work, frame(size)) for size in sizes]
-            found.append(Found(key, version, shape, small, large))
-    return found
+            costs.append(ShapeCost(key, version, shape, small, large))
+    return costs
 
 
 @pytest.mark.parametrize("rights", [EVERYTHING, READING, NOTHING])
@@ -245,9 +245,9 @@ async def costs_of(running: InProcessBroker, key: int, version: int) -> list[Fou
 async def test_work_grows_as_the_request_and_gives_the_loop_back(
     running: InProcessBroker, key: int, version: int, rights: str
 ) -> None:
-    found = await costs_of(running, key, version)
-    report(found, rights)
-    assert not [str(each) for each in found if each.is_too_much]
+    costs = await costs_of(running, key, version)
+    report(costs, rights)
+    assert not [str(each) for each in costs if each.is_too_much]
 
 
 @pytest.mark.parametrize("rights", [READING])
@@ -273,8 +273,8 @@ async def test_memory_grows_as_the_request(
     assert not too_much
 
 
-def report(found: list[Found], rights: str) -> None:
+def report(costs: list[ShapeCost], rights: str) -> None:
     path = os.environ.get("MINIBROKER_COSTS_REPORT")
-    if path and found:
+    if path and costs:
         with Path(path).open("a", encoding="utf-8") as file:
-            file.writelines(f"{rights} {each}\n" for each in found)
+            file.writelines(f"{rights} {each}\n" for each in costs)

@@ -71,7 +71,7 @@ class Fuzzed:
                 client.call("find_coordinator", 1, key="x", key_type=key_type)
             answer = client.call("metadata", 12, topics=[{"name": TOPIC}])
         self.topic_id: bytes = answer["topics"][0]["topic_id"]
-        self.asked = {TOPIC, *INTERNAL}
+        self.allowed_topics = {TOPIC, *INTERNAL}
         """Topics that frames may have created, and those of the start."""
 
     def client(self) -> WireClient:
@@ -99,15 +99,15 @@ class Fuzzed:
 
     def topics_on_disk(self) -> set[str]:
         """Return the topics that have directories; a deleted one's carries a mark for a minute."""
-        found = {path.name for path in self.broker.data_dir.iterdir() if path.is_dir()}
-        return {name.rpartition("-")[0] for name in found if not name.endswith("-delete")}
+        directories = {path.name for path in self.broker.data_dir.iterdir() if path.is_dir()}
+        return {name.rpartition("-")[0] for name in directories if not name.endswith("-delete")}
 
 
 @pytest.fixture(scope="module")
 def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fuzzed]:
-    made = Fuzzed(tmp_path_factory.mktemp("fuzz"))
-    yield made
-    made.broker.stop()
+    new_fuzzed = Fuzzed(tmp_path_factory.mktemp("fuzz"))
+    yield new_fuzzed
+    new_fuzzed.broker.stop()
 
 
 def read_creation(frame: Frame) -> Any:
@@ -134,7 +134,7 @@ def asks_for_much(request: Any) -> bool:
     return any(PARTITIONS_MAX < count < 11_000 for count in counts)
 
 
-def watched(frames: Iterator[Frame], asked: set[str]) -> Iterator[Frame]:
+def watched(frames: Iterator[Frame], questions: set[str]) -> Iterator[Frame]:
     """Yield the frames, and add to `asked` the topics that they may create."""
     for frame in frames:
         if frame.api_key in (CREATE_TOPICS, CREATE_PARTITIONS) or frame.correlation_id is None:
@@ -143,7 +143,7 @@ def watched(frames: Iterator[Frame], asked: set[str]) -> Iterator[Frame]:
                 if asks_for_much(request):
                     continue
                 if request.API_KEY == CREATE_TOPICS and not request.validate_only:
-                    asked.update(topic.name for topic in request.topics)
+                    questions.update(topic.name for topic in request.topics)
         yield frame
 
 
@@ -162,13 +162,13 @@ def test_no_served_api_is_left_out() -> None:
     assert set(maker.served) == everything
     # A broker alone serves no other broker.
     assert {key for key, _ in everything} == HANDLERS.keys() - ONLY_WITH_ZOOKEEPER - BETWEEN_BROKERS
-    made = {(frame.api_key, frame.version) for frame in islice(endless(maker), 8_000)}
-    assert made == everything
+    pairs = {(frame.api_key, frame.version) for frame in islice(endless(maker), 8_000)}
+    assert pairs == everything
 
 
 def test_questions_make_nothing(fuzzed: Fuzzed) -> None:
     """Questions about unknown topics, groups and transactions make none of them."""
-    before = fuzzed.topics(), fuzzed.groups(), fuzzed.topics_on_disk()
+    first_state = fuzzed.topics(), fuzzed.groups(), fuzzed.topics_on_disk()
     maker = FrameMaker(Random(1), fuzzed.topic_id)
     maker.served = [(key, version) for key, version in maker.served if key in QUESTIONS]
     feeder = Feeder(fuzzed.address, bound_s=BOUND_S)
@@ -177,7 +177,7 @@ def test_questions_make_nothing(fuzzed: Fuzzed) -> None:
     finally:
         feeder.close()
     assert {key for key, _ in feeder.answered} == QUESTIONS
-    assert (fuzzed.topics(), fuzzed.groups(), fuzzed.topics_on_disk()) == before
+    assert (fuzzed.topics(), fuzzed.groups(), fuzzed.topics_on_disk()) == first_state
 
 
 def test_the_good_frames_are_good(fuzzed: Fuzzed) -> None:
@@ -198,15 +198,15 @@ def test_every_frame_ends_and_leaves_nothing(
     seed, count = (SEED, FRAMES) if IS_EXPLORING else (0, 12_000)
     maker = FrameMaker(Random(seed), fuzzed.topic_id)
     feeder = Feeder(fuzzed.address, bound_s=BOUND_S)
-    warm_up = islice(watched(endless(maker), fuzzed.asked), count // 10)
-    frames = islice(watched(endless(maker), fuzzed.asked), count - count // 10)
+    warm_up = islice(watched(endless(maker), fuzzed.allowed_topics), count // 10)
+    frames = islice(watched(endless(maker), fuzzed.allowed_topics), count - count // 10)
     started_s = time.monotonic()
     with capsys.disabled():
         if IS_EXPLORING:
             sys.stderr.write(f"\n{count:,} frames, MINIBROKER_FUZZ_SEED={seed}\n")
     try:
         feeder.feed(warm_up)
-        before = fuzzed.memory_bytes()
+        first_bytes = fuzzed.memory_bytes()
         feeder.feed(frames)
     finally:
         feeder.close()
@@ -217,11 +217,11 @@ def test_every_frame_ends_and_leaves_nothing(
             sys.stderr.write(
                 f"{feeder.fed:,} frames in {took_s:.0f} s: {feeder.answered.total():,} answered, "
                 f"{feeder.closed.total():,} closed; slowest {feeder.slowest_s:.3f} s; "
-                f"memory {before >> 20} MiB after a tenth, {after >> 20} MiB at the end\n"
+                f"memory {first_bytes >> 20} MiB after a tenth, {after >> 20} MiB at the end\n"
             )
-    assert after - before < GROWTH_BYTES_MAX
-    assert fuzzed.topics() <= fuzzed.asked
-    assert fuzzed.topics_on_disk() <= fuzzed.asked
+    assert after - first_bytes < GROWTH_BYTES_MAX
+    assert fuzzed.topics() <= fuzzed.allowed_topics
+    assert fuzzed.topics_on_disk() <= fuzzed.allowed_topics
 
 
 def test_the_fuzzed_broker_is_as_good_as_new(fuzzed: Fuzzed) -> None:

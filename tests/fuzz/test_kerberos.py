@@ -40,9 +40,9 @@ def acceptor(kdc: Kdc) -> KerberosAcceptor:
     from minibroker.broker.security.sasl.kerberos import KerberosAcceptor  # noqa: PLC0415  needs libkrb5
 
     options = {"useKeyTab": "true", "keyTab": kdc.keytab(BROKER), "principal": BROKER}
-    made = KerberosAcceptor(ConfigValues({"sasl.kerberos.service.name": "kafka"}), options)
-    made.check()
-    return made
+    new_acceptor = KerberosAcceptor(ConfigValues({"sasl.kerberos.service.name": "kafka"}), options)
+    new_acceptor.check()
+    return new_acceptor
 
 
 def new_context(kdc: Kdc) -> Any:
@@ -70,11 +70,11 @@ def fails(exchange: KerberosExchange, token: bytes) -> bool:
 
 def test_nobody_gets_in_with_a_damaged_ticket(kdc: Kdc, acceptor: KerberosAcceptor) -> None:
     chance = random.Random(88)
-    known = [bytes(new_context(kdc).step()) for _ in range(8)]
+    tickets = [bytes(new_context(kdc).step()) for _ in range(8)]
     failed = 0
     for _ in range(LOGINS):
         exchange = acceptor.begin()
-        ticket = chance.choice(known)
+        ticket = chance.choice(tickets)
         token = damaged(chance, chance.choice([ticket, chance.randbytes(chance.randrange(700))]))
         for part in (token, b"", damaged(chance, ticket)):
             assert not exchange.is_complete

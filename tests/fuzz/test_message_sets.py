@@ -63,13 +63,13 @@ def test_appending_refuses_or_stores_a_sound_set(data: bytes, rules: AppendRules
         stored, header = check_and_number(memoryview(bytearray(data)), rules, 100, 0, NOW_MS)
     except KafkaError:
         return
-    found = []
+    offsets = []
     for position, outer in iterate_headers(stored):
         assert outer.magic == rules.magic
         if outer.magic < 2:
-            found += decode_message(stored, position, header=outer, check_inner_crc=True)
+            offsets += decode_message(stored, position, header=outer, check_inner_crc=True)
     if rules.magic < 2:
-        assert [record.offset for record in found] == list(range(100, header.last_offset + 1))
+        assert [record.offset for record in offsets] == list(range(100, header.last_offset + 1))
 
 
 @settings(max_examples=EXAMPLES)

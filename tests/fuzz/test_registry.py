@@ -144,8 +144,8 @@ def test_hostile_body_is_refused(url: str, body: bytes) -> None:
 def test_references_in_a_circle_of_names_end(url: str) -> None:
     for number in range(12):
         # Each refers to the one before it twice: without a memory the walk would double each time.
-        before = f"chain{number - 1}"
-        references = ((f"x{number}", before, 1), (f"y{number}", before, 1)) if number else ()
+        last_name = f"chain{number - 1}"
+        references = ((f"x{number}", last_name, 1), (f"y{number}", last_name, 1)) if number else ()
         register(url, f"chain{number}", record("a", name=f"C{number}"), references=references)
     assert ask(url, "GET", "/subjects/chain11/versions/1").status == 200
 

@@ -81,9 +81,9 @@ class Fortress:
 
 @pytest.fixture
 def fortress(tmp_path: Path) -> Iterator[Fortress]:
-    made = Fortress(tmp_path)
-    yield made
-    made.broker.stop()
+    new_fortress = Fortress(tmp_path)
+    yield new_fortress
+    new_fortress.broker.stop()
 
 
 def test_nobody_gets_in(fortress: Fortress, capsys: pytest.CaptureFixture[str]) -> None:
@@ -101,21 +101,21 @@ def test_nobody_gets_in(fortress: Fortress, capsys: pytest.CaptureFixture[str]) 
     )
     first = int(count * WARM_UP)
     uvloop.run(crowd.send(first))
-    before = fortress.memory_bytes()
+    first_bytes = fortress.memory_bytes()
     uvloop.run(crowd.send(count - first))
     after = fortress.memory_bytes()
     outcome = crowd.outcome
     if IS_EXPLORING:
-        told = ", ".join(f"{number:,} {kind}" for kind, number in outcome.answers.most_common())
+        summary = ", ".join(f"{number:,} {kind}" for kind, number in outcome.answers.most_common())
         with capsys.disabled():
             sys.stderr.write(
                 f"\n{outcome.frames:,} frames of strangers on {outcome.connections:,} connections "
-                f"in {crowd.took_s:.0f} s, MINIBROKER_FUZZ_SEED={seed}; answers: {told}; "
+                f"in {crowd.took_s:.0f} s, MINIBROKER_FUZZ_SEED={seed}; answers: {summary}; "
                 f"{outcome.left_open:,} waited for more bytes; "
-                f"memory {before >> 20} MiB after a tenth, {after >> 20} MiB at the end\n"
+                f"memory {first_bytes >> 20} MiB after a tenth, {after >> 20} MiB at the end\n"
             )
     assert {"ApiVersions", "of SASL", "refused"} <= outcome.answers.keys()
-    assert after - before < GROWTH_BYTES_MAX
+    assert after - first_bytes < GROWTH_BYTES_MAX
     assert fortress.serves_alice()
     log = fortress.broker.log_path.read_text(errors="replace")
     assert "Traceback" not in log, log[log.index("Traceback") - 500 :][:5_000]
@@ -123,10 +123,10 @@ def test_nobody_gets_in(fortress: Fortress, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_an_answer_to_another_api_is_noticed() -> None:
-    asked = frame("list_groups", 1, 5)
-    plan = Plan("of this test", [asked, LAST_FRAME])
+    question = frame("list_groups", 1, 5)
+    plan = Plan("of this test", [question, LAST_FRAME])
     with pytest.raises(IntruderError, match="answers API"):
-        Outcome().take(plan, b"\0\0\0\x0e" + asked[8:12] + bytes(10))
+        Outcome().take(plan, b"\0\0\0\x0e" + question[8:12] + bytes(10))
 
 
 def test_an_empty_answer_to_a_damaged_frame_is_a_refusal() -> None:
@@ -136,12 +136,12 @@ def test_an_empty_answer_to_a_damaged_frame_is_a_refusal() -> None:
     outcome = Outcome()
     outcome.take(plan, struct.pack(">i", len(empty)) + empty)
     assert outcome.answers == {"refused": 1}
-    named = empty[:-4] + b"\0\0\0\1orders"
+    with_name = empty[:-4] + b"\0\0\0\1orders"
     with pytest.raises(IntruderError, match="answers API -1"):
-        outcome.take(plan, struct.pack(">i", len(named)) + named)
+        outcome.take(plan, struct.pack(">i", len(with_name)) + with_name)
 
 
 def test_damage_is_seldom_none() -> None:
     chance = Random(1)
-    kept = sum(damaged(chance, LAST_FRAME) == LAST_FRAME for _ in range(1000))
-    assert kept < 200
+    undamaged_count = sum(damaged(chance, LAST_FRAME) == LAST_FRAME for _ in range(1000))
+    assert undamaged_count < 200

@@ -11,10 +11,10 @@ from tests.support.peers import KafkaPeer, ZooKeeper
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-_Found = TypeVar("_Found")
+_Outcome = TypeVar("_Outcome")
 
 
-def of_both(record: Callable[[KafkaPeer], _Found]) -> tuple[_Found, _Found]:
+def of_both(record: Callable[[KafkaPeer], _Outcome]) -> tuple[_Outcome, _Outcome]:
     """Return what `record` found with 3.9.1 and with 4.4.0; it gets brokers that do not run yet."""
     with tempfile.TemporaryDirectory() as directory:
         zookeeper = ZooKeeper(Path(directory, "zookeeper"))
@@ -28,6 +28,9 @@ def of_both(record: Callable[[KafkaPeer], _Found]) -> tuple[_Found, _Found]:
 
 def listeners(kafka: KafkaPeer, ports: Mapping[str, int]) -> dict[str, str]:
     """Return the settings by which a Kafka listens at these ports (listener → port)."""
-    shown = [f"{name}://127.0.0.1:{port}" for name, port in ports.items()]
+    addresses = [f"{name}://127.0.0.1:{port}" for name, port in ports.items()]
     inner = [] if kafka.zookeeper else [f"CONTROLLER://127.0.0.1:{kafka.controller_port}"]
-    return {"listeners": ",".join([*shown, *inner]), "advertised.listeners": ",".join(shown)}
+    return {
+        "listeners": ",".join([*addresses, *inner]),
+        "advertised.listeners": ",".join(addresses),
+    }

@@ -108,10 +108,10 @@ def _listens(port: int) -> bool:
 
 def _recorded(directory: Path, class_path: str, zookeeper_port: int) -> dict[str, dict[str, Any]]:
     """Return the answers of `Kafka07`. Raises CalledProcessError."""
-    opened = ("--add-opens", "java.base/java.lang=ALL-UNNAMED")  # for snappy-java of that time
+    options = ("--add-opens", "java.base/java.lang=ALL-UNNAMED")  # for snappy-java of that time
     arguments = (f"127.0.0.1:{zookeeper_port}", str(free_port()), str(directory / "logs"))
     done = subprocess.run(
-        ["java", *opened, "-cp", class_path, "Kafka07", *arguments],
+        ["java", *options, "-cp", class_path, "Kafka07", *arguments],
         stdout=subprocess.PIPE,
         timeout=RUN_S,
         check=True,

@@ -55,11 +55,11 @@ def main() -> None:
             old, new = of_both(lambda kafka: record(kafka, kdc))
         finally:
             kdc.stop()
-    found = {
+    dialogues = {
         name: old[name] if old[name] == new[name] else {"3.9.1": old[name], "4.4.0": new[name]}
         for name in old
     }
-    RECORDED.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
+    RECORDED.write_text(json.dumps(dialogues, indent=1, sort_keys=True) + "\n")
 
 
 if __name__ == "__main__":

@@ -146,8 +146,8 @@ def list_offset(client: WireClient, topic: str, partition: int, time: int) -> li
         replica_id=-1,
         topics=[{"name": topic, "partitions": [{"partition_index": partition, "timestamp": time}]}],
     )
-    found = answer["topics"][0]["partitions"][0]
-    return [found["error_code"], found["timestamp"], found["offset"]]
+    part = answer["topics"][0]["partitions"][0]
+    return [part["error_code"], part["timestamp"], part["offset"]]
 
 
 if __name__ == "__main__":

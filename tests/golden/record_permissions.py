@@ -44,15 +44,15 @@ def record(kafka: KafkaPeer) -> dict[str, Any]:
             kafka.host, ports, settle=bool if kafka.zookeeper else partial(Event().wait, SETTLE_S)
         )
         world.prepare()
-        seen = {}
-        for name, found in EVERY_CASE.items():
-            if found.only in (None, kafka.version):
-                seen[name] = play(world, name, found)
+        outcomes = {}
+        for name, case in EVERY_CASE.items():
+            if case.only in (None, kafka.version):
+                outcomes[name] = play(world, name, case)
                 print(kafka.version, name)
         world.close()
     finally:
         kafka.stop()
-    return seen
+    return outcomes
 
 
 def main() -> None:
@@ -60,8 +60,8 @@ def main() -> None:
     old, new = of_both(record)
     lines = []
     for name in sorted(EVERY_CASE):
-        seen = {"3.9.1": old.get(name), "4.4.0": new.get(name)}
-        lines.append(f"{json.dumps(name)}: {json.dumps(seen, sort_keys=True)}")
+        answers = {"3.9.1": old.get(name), "4.4.0": new.get(name)}
+        lines.append(f"{json.dumps(name)}: {json.dumps(answers, sort_keys=True)}")
     RECORDED.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 

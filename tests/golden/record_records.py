@@ -92,13 +92,13 @@ async def _aiokafka(address: str, codec: str) -> None:
         linger_ms=500,
     )
     await producer.start()
-    sent = [
+    batches = [
         await producer.send(
             f"aiokafka-{codec}", value, key, headers=list(headers), timestamp_ms=TIMESTAMP_MS
         )
         for key, value, headers in RECORDS
     ]
-    await asyncio.gather(*sent)
+    await asyncio.gather(*batches)
     await producer.stop()
 
 

@@ -19,7 +19,7 @@ from tests.support.probe import answers_metadata
 from tests.support.processes import ManagedProcess, free_port
 
 STORED = Path(__file__).parent / "releases"
-OPENED = (
+OPTIONS = (
     "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
     "--add-opens=java.base/java.nio=ALL-UNNAMED",
 )
@@ -45,7 +45,7 @@ def record(release: str, version: str) -> None:
             JARS / f"kafka-{version}",
             "kafka.Kafka",
             str(directory / "server.properties"),
-            options=[*OPENED, log_option("broker")],
+            options=[*OPTIONS, log_option("broker")],
             jvm=JVM_OPTIONS,
         )
         kafka = ManagedProcess(command, directory / "kafka.log")

@@ -51,11 +51,11 @@ def record(kafka: KafkaPeer) -> dict[str, Any]:
 def main() -> None:
     """Record both, and write what they said."""
     old, new = of_both(record)
-    found = {
+    dialogues = {
         name: old[name] if old[name] == new[name] else {"3.9.1": old[name], "4.4.0": new[name]}
         for name in DIALOGUES
     }
-    RECORDED.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
+    RECORDED.write_text(json.dumps(dialogues, indent=1, sort_keys=True) + "\n")
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ def record(kafka: KafkaPeer) -> dict[str, Any]:
 def main() -> None:
     """Record both, and write what they said."""
     old, new = of_both(record)
-    found = {
+    outcomes = {
         client: {
             way: old[client][way]
             if old[client][way] == new[client][way]
@@ -67,7 +67,7 @@ def main() -> None:
         }
         for client in CLIENTS
     }
-    RECORDED.write_text(json.dumps(found, indent=1) + "\n")
+    RECORDED.write_text(json.dumps(outcomes, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -46,11 +46,11 @@ def record(release: str, directory: Path) -> dict[str, list[str]]:
 
 def main() -> None:
     """Record the tools of both releases, each with a new broker, and write what they printed."""
-    found = {}
+    outcomes = {}
     for release in RELEASES:
         with tempfile.TemporaryDirectory() as directory:
-            found[release] = record(release, Path(directory))
-    RECORDED.write_text(json.dumps(found, indent=1) + "\n")
+            outcomes[release] = record(release, Path(directory))
+    RECORDED.write_text(json.dumps(outcomes, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -34,11 +34,11 @@ def main() -> None:
         }
         try:
             kafka.start()
-            found = {key: scan(ports[key]) for key in KEYS}
+            scans = {key: scan(ports[key]) for key in KEYS}
         finally:
             kafka.stop()
             zookeeper.stop()
-    RECORDED.write_text(json.dumps(found, indent=1) + "\n")
+    RECORDED.write_text(json.dumps(scans, indent=1) + "\n")
 
 
 if __name__ == "__main__":

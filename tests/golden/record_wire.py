@@ -157,11 +157,11 @@ def _present(exchange: Recorded | None) -> list[Recorded]:
 
 def _ask(port: int, name: str, version: int, fields: dict[str, Any]) -> Recorded | None:
     codec = codec_of(name)
-    known = {key: value for key, value in fields.items() if key in codec.request.__slots__}
+    plain_fields = {key: value for key, value in fields.items() if key in codec.request.__slots__}
     writer = Writer()
     write_request_header(writer, codec.api_key, version, 7, "golden")
     try:
-        body = codec.encode_request(version, known)
+        body = codec.encode_request(version, plain_fields)
     except ValueError:  # this version has no place for one of the fields
         body = codec.encode_request(version, {})
     return _exchange(port, writer.to_bytes() + body)
@@ -234,12 +234,12 @@ def _kafka_python(address: str) -> None:
 
 def _few_of_each(exchanges: list[Recorded]) -> Iterator[Recorded]:
     """Yield two of every API and version, without requests between brokers."""
-    seen: dict[bytes, int] = {}
+    counts: dict[bytes, int] = {}
     for exchange in exchanges:
         kind = exchange.request[:4]
-        seen[kind] = seen.get(kind, 0) + 1
+        counts[kind] = counts.get(kind, 0) + 1
         (key,) = struct.unpack_from(">h", kind)
-        if key in APIS and seen[kind] <= PER_VERSION_MAX:
+        if key in APIS and counts[kind] <= PER_VERSION_MAX:
             yield exchange
 
 

@@ -205,9 +205,9 @@ def defaults(peer: Peer) -> Any:
 
 
 def deleted_topics(peer: Peer) -> Any:
-    named = {"topics": [{"name": "never", "topic_id": ZERO_UUID}]}
+    request = {"topics": [{"name": "never", "topic_id": ZERO_UUID}]}
     old = {"topic_names": ["never"]}
-    fields = named if peer.ranges[20][1] >= 6 else old
+    fields = request if peer.ranges[20][1] >= 6 else old
     answer = peer.ask("delete_topics", 20, timeout_ms=500, **fields)
     return [topic["error_code"] for topic in answer["responses"]]
 

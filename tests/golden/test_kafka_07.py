@@ -69,12 +69,12 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Imported]:
 
 @pytest.mark.parametrize("topic", TOPICS)
 def test_the_records_are_the_messages(imported: Imported, topic: str) -> None:
-    read = [value for value, _ in RECORDED[topic]["read"]]
+    all_values = [value for value, _ in RECORDED[topic]["read"]]
     partitions = range(2 if topic == "plain" else 1)
     values = [imported.values(topic, partition) for partition in partitions]
-    assert sorted(value for part in values for value in part) == sorted(read)
+    assert sorted(value for part in values for value in part) == sorted(all_values)
     for part in values:  # a consumer of 0.7 may change between partitions
-        assert part == [value for value in read if value in part]
+        assert part == [value for value in all_values if value in part]
     assert {each.timestamp for each in imported.broker.records(topic)} == {-1}
 
 

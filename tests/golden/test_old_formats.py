@@ -54,9 +54,9 @@ def _replay(host: str, port: int, clock: ManualClock, rows: list[dict[str, Any]]
                 clock.ms = RECORDED_MS
             got = exchange(client, topic, partition, row["set"], version, records)
             for key in sorted(row.keys() | got.keys()):
-                expected, found = _comparable(row.get(key)), _comparable(got.get(key))
-                if expected != found:
-                    problems.append(f"{row['set']}, {key}:\n  kafka {expected}\n  we    {found}")
+                expected, actual = _comparable(row.get(key)), _comparable(got.get(key))
+                if expected != actual:
+                    problems.append(f"{row['set']}, {key}:\n  kafka {expected}\n  we    {actual}")
     return problems
 
 

@@ -87,11 +87,11 @@ def replay(path: Path) -> tuple[ProducerState, list[tuple[int, bool]]]:
 @pytest.mark.parametrize("path", LOGS, ids=name_of)
 def test_snapshot_equals_the_one_kafka_wrote(path: Path) -> None:
     state, _ = replay(path)
-    written = path.with_suffix(".snapshot").read_bytes()
-    assert state.to_snapshot() == written
+    snapshot = path.with_suffix(".snapshot").read_bytes()
+    assert state.to_snapshot() == snapshot
     loaded = ProducerState(path.stem)
-    loaded.load_snapshot(written, 0, 0, LONG_MAX)
-    assert loaded.to_snapshot() == written
+    loaded.load_snapshot(snapshot, 0, 0, LONG_MAX)
+    assert loaded.to_snapshot() == snapshot
     assert loaded.first_unstable_offset == (4 if path.stem.endswith("transactions") else None)
 
 

@@ -38,9 +38,10 @@ def serve(path: Path, clock: ManualClock | None = None) -> LogManager:
 
 
 def expected_records() -> list[tuple[int, int, str, str]]:
-    found = json.loads((RECORDED / "expected.json").read_text())
+    content = json.loads((RECORDED / "expected.json").read_text())
     return [
-        (record["offset"], record["timestamp"], record["key"], record["value"]) for record in found
+        (record["offset"], record["timestamp"], record["key"], record["value"])
+        for record in content
     ]
 
 
@@ -54,7 +55,7 @@ def test_every_record_kafka_wrote_is_read(kafka_directory: Path, state: str) -> 
     manager = serve(kafka_directory)
     log = manager.get("golden", 0)
     assert log is not None
-    read = [
+    records = [
         (
             record.offset,
             record.timestamp,
@@ -63,7 +64,7 @@ def test_every_record_kafka_wrote_is_read(kafka_directory: Path, state: str) -> 
         )
         for record in records_of(log)
     ]
-    assert read == expected_records()
+    assert records == expected_records()
     assert log.end_offset_for_epoch(0) == (0, 240)
     assert manager.high_watermarks == {log.name: 240}
     assert len(topic_id_to_text(log.place.topic_id)) == 22
@@ -73,14 +74,14 @@ def test_every_record_kafka_wrote_is_read(kafka_directory: Path, state: str) -> 
 def test_indexes_made_again_are_kafka_s_bytes(kafka_directory: Path) -> None:
     """Kafka adds an entry per append and so do we: the same batches give the same index files."""
     names = sorted(path.name for path in kafka_directory.glob("golden-0/*index"))
-    before = {name: (kafka_directory / "golden-0" / name).read_bytes() for name in names}
+    indexes = {name: (kafka_directory / "golden-0" / name).read_bytes() for name in names}
     (kafka_directory / ".kafka_cleanshutdown").unlink()
     (kafka_directory / "recovery-point-offset-checkpoint").unlink()
     for name in names:
         (kafka_directory / "golden-0" / name).unlink()
     serve(kafka_directory).close()
     after = {name: (kafka_directory / "golden-0" / name).read_bytes() for name in names}
-    assert after == before
+    assert after == indexes
 
 
 def test_files_beside_the_log_are_written_as_kafka_writes_them(kafka_directory: Path) -> None:
@@ -91,21 +92,21 @@ def test_files_beside_the_log_are_written_as_kafka_writes_them(kafka_directory: 
 
     def contents() -> dict[str, bytes]:
         paths = [path for path in kafka_directory.rglob("*") if path.is_file()]
-        found = {str(path.relative_to(kafka_directory)): path.read_bytes() for path in paths}
-        found.pop(".lock", None)
-        return found
+        files = {str(path.relative_to(kafka_directory)): path.read_bytes() for path in paths}
+        files.pop(".lock", None)
+        return files
 
-    before = contents()
+    first_contents = contents()
     serve(kafka_directory).close()
-    assert contents() == before
+    assert contents() == first_contents
     meta = (kafka_directory / "meta.properties").read_bytes()
     assert meta == encode_properties(serve_properties(kafka_directory), 1_795_225_152_000)
 
 
 def serve_properties(path: Path) -> MetaProperties:
-    found = read_properties(REAL_FILES, str(path))
-    assert found is not None
-    return found
+    properties = read_properties(REAL_FILES, str(path))
+    assert properties is not None
+    return properties
 
 
 def test_producers_of_kafka_s_snapshot_are_known(kafka_directory: Path) -> None:

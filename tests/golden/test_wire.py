@@ -84,8 +84,8 @@ def read_answer(exchange: Exchange) -> Any:
 
 def only(api: str, version: int, broker: str, client: str = "raw") -> Exchange:
     """Return the first exchange of a kind."""
-    wanted = (broker, client, api, version)
-    return next(exchange for exchange in EXCHANGES if exchange[:4] == wanted)
+    row_key = (broker, client, api, version)
+    return next(exchange for exchange in EXCHANGES if exchange[:4] == row_key)
 
 
 @pytest.mark.parametrize("broker", BROKERS)

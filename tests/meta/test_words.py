@@ -53,6 +53,32 @@ LOGGERS = ("getLogger", "logging.getLogger")
 ROOMS = ("minibroker", "benchmarks", "protocol_specs/codegen")
 """Folders whose names and sentences are checked word by word."""
 
+ROOMS_OF_TESTS = [
+    "crash",
+    "fuzz",
+    "golden",
+    "outgrowing",
+    "unit/benchmarks",
+    "unit/broker/config",
+    "unit/broker/groups",
+    "unit/broker/quotas",
+    "unit/broker/replication",
+    "unit/broker/security",
+    "unit/broker/transactions",
+    "unit/cli",
+    "unit/codegen",
+    "unit/container",
+    "unit/kafka/java_formats",
+    "unit/kafka/protocol",
+    "unit/pages",
+    "unit/rig",
+    "unit/seeds",
+    "unit/testing",
+    "unit/tools",
+    "unit/verbs",
+]
+"""Folders of tests whose names are checked too; the others follow."""
+
 _POINTERS = (
     "asked before begun found gained given gone held here kept known left listed made matched named"
     " noted noting opened parsed placed planned reached said seen sent settled shown taken there"
@@ -71,6 +97,9 @@ NAMES_OF_OPTIONS = {
 """(file, name): a field that is called as its option is."""
 
 ROOM_FILES = sources(*ROOMS)
+
+NAMED_FILES = [*ROOM_FILES, *sources(*(f"tests/{room}" for room in ROOMS_OF_TESTS))]
+"""The files whose values and functions are named by nouns and verbs."""
 
 SUBJECTS = re.compile(r"(?:^|[.:;!?] )(?:What|Who|Whom|Whoever|Whatever) (?![^.]*\?)")
 """A question word as the subject of a sentence."""
@@ -126,7 +155,7 @@ def all_names(path: Path) -> Iterator[tuple[int, str]]:
 def test_a_name_is_a_noun_or_a_verb() -> None:
     places = [
         f"{name_of(path)}:{line} {name}"
-        for path in ROOM_FILES
+        for path in NAMED_FILES
         for line, name in all_names(path)
         if name.strip("_").lower() in POINTERS and (name_of(path), name) not in NAMES_OF_OPTIONS
     ]
@@ -136,7 +165,7 @@ def test_a_name_is_a_noun_or_a_verb() -> None:
 def test_a_value_is_not_named_by_a_verb() -> None:
     places = [
         f"{name_of(path)}:{node.lineno} {node.id}"
-        for path in ROOM_FILES
+        for path in NAMED_FILES
         for node in ast.walk(tree_of(path))
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in VERBS
     ]

@@ -68,8 +68,8 @@ class Administration:
     def _make_topic(self, phase: int) -> None:
         """Make a topic, and wait until each node has it: with the last change it has all."""
         name = f"made-{phase}"
-        made = NewTopic(name, 2, -1, config={"retention.ms": str(10**9 + phase)})
-        _wait(self._admin.create_topics([made]))
+        new_topic = NewTopic(name, 2, -1, config={"retention.ms": str(10**9 + phase)})
+        _wait(self._admin.create_topics([new_topic]))
 
         def is_seen() -> bool:
             with Nodes(self._address, self._login) as nodes:
@@ -98,8 +98,8 @@ class Administration:
             UserScramCredentialUpsertion(f"scram-{phase}", info, f"secret-{phase}".encode())
         ]
         if phase >= KEPT_PHASES:
-            gone = f"scram-{phase - KEPT_PHASES}"
-            changes.append(UserScramCredentialDeletion(gone, ScramMechanism.SCRAM_SHA_256))
+            old_user = f"scram-{phase - KEPT_PHASES}"
+            changes.append(UserScramCredentialDeletion(old_user, ScramMechanism.SCRAM_SHA_256))
         _wait(self._admin.alter_user_scram_credentials(changes))
 
     def _configs(self, phase: int) -> list[dict[str, Any]]:

@@ -39,12 +39,12 @@ def alternate(cluster: OneCluster, leave: str) -> Mapping[str, Mapping[object, o
     ):
         work.work(phase)
         administration.change(phase)
-        before = view_of(cluster.address)
+        first_view = view_of(cluster.address)
         getattr(cluster, leave)()
         change()
         start()
         after = view_of(cluster.address)
-        assert differences(before, after) == []
+        assert differences(first_view, after) == []
         work.check()
     work.work(2)
     work.check()
@@ -77,7 +77,7 @@ def test_kafka_does_not_start_on_what_was_taken_back(
     cluster = new_cluster("4.4")
     cluster.serve()
     Work(cluster.clients(), PROTOCOLS).work(0)
-    before = view_of(cluster.address)
+    first_view = view_of(cluster.address)
     cluster.stop()
     properties = Path(cluster.minibroker.data_dir, "meta.properties")
     own_properties = properties.read_text()
@@ -95,4 +95,4 @@ def test_kafka_does_not_start_on_what_was_taken_back(
         cluster.kafka()
     cluster.kill()
     cluster.serve()
-    assert differences(before, view_of(cluster.address)) == []
+    assert differences(first_view, view_of(cluster.address)) == []

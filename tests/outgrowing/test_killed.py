@@ -46,8 +46,8 @@ class KilledVerb:
     def __init__(self, cluster: OneCluster, *words: str) -> None:
         self.cluster = cluster
         self.data = cluster.minibroker.data_dir
-        self._before = self.data.with_name("before")
-        shutil.copytree(self.data, self._before)
+        self._saved = self.data.with_name("before")
+        shutil.copytree(self.data, self._saved)
         self._words = words
         self.steps = int(self._run(0).stderr.split()[-1])
 
@@ -71,7 +71,7 @@ class KilledVerb:
     def restore(self) -> None:
         """Put the data back as they were before the verb."""
         shutil.rmtree(self.data)
-        shutil.copytree(self._before, self.data)
+        shutil.copytree(self._saved, self.data)
 
     @contextmanager
     def copied(self) -> Iterator[None]:
@@ -151,19 +151,19 @@ def cluster(request: pytest.FixtureRequest, new_cluster: Callable[..., OneCluste
 
 
 def test_a_killed_hand_over_is_done_or_has_not_begun(cluster: OneCluster) -> None:
-    before = served_view(cluster)
+    first_view = served_view(cluster)
     verb = KilledVerb(cluster, "hand-over", "--to", "4.4")
     expected = verb.metadata()
     for step in verb.kills():
         with verb.copied():
             if serves(cluster):
-                assert differences(before, served_view(cluster)) == [], step
+                assert differences(first_view, served_view(cluster)) == [], step
         outcome = verb.again()
         assert outcome.code == 0, (step, outcome.errors)
         assert verb.metadata() == expected, step
     cluster.hand_over()
     cluster.kafka()
-    assert differences(before, served_view(cluster)) == []
+    assert differences(first_view, served_view(cluster)) == []
 
 
 def test_a_killed_take_back_is_done_or_has_not_begun(cluster: OneCluster) -> None:
@@ -171,18 +171,18 @@ def test_a_killed_take_back_is_done_or_has_not_begun(cluster: OneCluster) -> Non
     cluster.hand_over()
     cluster.kafka()
     Administration(cluster.clients(), None, []).change(1)
-    before = served_view(cluster)
+    first_view = served_view(cluster)
     starts = 0
     verb = KilledVerb(cluster, "take-back")
     for step in verb.kills():
         with verb.copied():
             if serves(cluster):
-                assert differences(before, served_view(cluster)) == [], step
+                assert differences(first_view, served_view(cluster)) == [], step
             elif starts < KAFKA_STARTS and verb.has_all_metadata():
                 starts += 1
                 cluster.kafka()
-                assert differences(before, served_view(cluster)) == [], step
+                assert differences(first_view, served_view(cluster)) == [], step
         outcome = verb.again()
         assert outcome.code == 0 or "nothing to take back" in outcome.errors, (step, outcome.errors)
         assert serves(cluster), step
-        assert differences(before, served_view(cluster)) == [], step
+        assert differences(first_view, served_view(cluster)) == [], step

@@ -40,15 +40,15 @@ def test_ten_thousand_partitions_are_handed_over_in_seconds(
             [NewTopic(name, PARTITIONS, 1) for name in names]
         ).values():
             future.result(WAIT_S)
-    before = view_of(cluster.address)
-    assert len(before["partitions"]) == TOPICS * PARTITIONS
+    first_view = view_of(cluster.address)
+    assert len(first_view["partitions"]) == TOPICS * PARTITIONS
     cluster.stop()
     there_s = cluster.hand_over().seconds
     started_s = time.monotonic()
     cluster.kafka()
     start_s = time.monotonic() - started_s
     after = view_of(cluster.address)
-    assert differences(before, after) == []
+    assert differences(first_view, after) == []
     cluster.stop()
     back_s = cluster.take_back().seconds
     cluster.serve()

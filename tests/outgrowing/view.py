@@ -88,7 +88,7 @@ ALWAYS = (
 
 
 def differences(
-    before: View, after: View, omissions: Iterable[Omission] = (), *, only_common: str = "features"
+    earlier: View, after: View, omissions: Iterable[Omission] = (), *, only_common: str = "features"
 ) -> list[str]:
     """Return a sentence for each value that is not the same in both views.
 
@@ -97,9 +97,9 @@ def differences(
     `only_common`: the section in which only names of both views count: a release has its features.
     """
     sentences = []
-    for section in sorted(before.keys() & after.keys()):
+    for section in sorted(earlier.keys() & after.keys()):
         left_out = [item for item in (*ALWAYS, *omissions) if item.section == section]
-        old, new = before[section], after[section]
+        old, new = earlier[section], after[section]
         names = old.keys() & new.keys() if section == only_common else old.keys() | new.keys()
         for name in sorted(names, key=str):
             if any(omission.applies(name) for omission in left_out):
@@ -242,9 +242,9 @@ def _offsets(nodes: Nodes, partitions: Mapping[str, Placement]) -> dict[str, Any
     return {name: tuple(values) for name, values in offsets.items()}
 
 
-def _check(code: ErrorCode, what: str) -> None:
+def _check(code: ErrorCode, subject: str) -> None:
     if code:
-        raise NotReadyError(f"{what}: {ErrorCode(code).name}")
+        raise NotReadyError(f"{subject}: {ErrorCode(code).name}")
 
 
 def _directories(nodes: Nodes) -> Iterator[tuple[Any, str]]:
@@ -281,11 +281,11 @@ def _producers(nodes: Nodes, partitions: Mapping[str, Placement]) -> Iterator[tu
 
 def _configs(nodes: Nodes, topics: Iterable[str]) -> Iterator[tuple[Any, dict[str, str]]]:
     """Yield (type, name) → what was set."""
-    listed = nodes.any("list_config_resources", 0)["config_resources"]
+    config_resources = nodes.any("list_config_resources", 0)["config_resources"]
     resources = [
         *((TOPIC, name) for name in topics),
         (BROKER, ""),
-        *((CLIENT_METRICS, resource["resource_name"]) for resource in listed),
+        *((CLIENT_METRICS, resource["resource_name"]) for resource in config_resources),
     ]
     yield from _described(nodes.any("describe_configs", 4, resources=_resources(resources)))
     for node_id, client in nodes.clients.items():
@@ -406,9 +406,9 @@ def _commits(nodes: Nodes, groups: Mapping[str, Any]) -> Iterator[tuple[Any, Any
 def _transactions(nodes: Nodes) -> Iterator[tuple[str, Any]]:
     """Yield transactional id → its state. Raises NotReadyError."""
     for client in nodes.clients.values():
-        listed = client.call("list_transactions", 1, state_filters=[], producer_id_filters=[])
-        _check(listed["error_code"], "transactions")
-        ids = [state["transactional_id"] for state in listed["transaction_states"]]
+        transactions = client.call("list_transactions", 1, state_filters=[], producer_id_filters=[])
+        _check(transactions["error_code"], "transactions")
+        ids = [state["transactional_id"] for state in transactions["transaction_states"]]
         states = client.call("describe_transactions", 0, transactional_ids=ids)
         for state in states["transaction_states"]:
             _check(state["error_code"], state["transactional_id"])

@@ -20,7 +20,7 @@ from tests.support.java import KAFKA_44, compiled, run_java
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-HOT, NUMBERS, PAID, LEFT, LIVING, LATEST = "hot", "numbers", "paid", "left", "living", "latest"
+HOT, NUMBERS, PAID, ABANDONED, LIVING, LATEST = "hot", "numbers", "paid", "left", "living", "latest"
 PARTITIONS = 3
 COUNT = 60
 KEYS = 7
@@ -51,11 +51,11 @@ class HotProducer:
     def __init__(self, clients: Mapping[str, str]) -> None:
         self._producer = Producer({**clients, "enable.idempotence": True, "linger.ms": 1})
         self._deliveries = Deliveries()
-        self._sent = 0
+        self._count = 0
 
     def send(self, count: int = COUNT) -> None:
         """Send the next numbers, each to the partition of its rest; wait for nothing."""
-        for number in range(self._sent, self._sent + count):
+        for number in range(self._count, self._count + count):
             self._producer.produce(
                 HOT,
                 str(number),
@@ -63,20 +63,20 @@ class HotProducer:
                 on_delivery=self._deliveries.take,
             )
             self._producer.poll(0)
-        self._sent += count
+        self._count += count
 
     def finish(self) -> None:
         """Wait until all that was sent is acknowledged. Raises AssertionError."""
         unsent = self._producer.flush(WAIT_S)
         assert not unsent, f"{unsent} records were not acknowledged"
         assert self._deliveries.errors == []
-        assert self._deliveries.count == self._sent
+        assert self._deliveries.count == self._count
 
     def check(self, clients: Mapping[str, str]) -> None:
         """Check that each number is there once, in order."""
         values = values_of(read_topic(clients, HOT))
         for partition in range(PARTITIONS):
-            assert values[partition] == [str(n) for n in range(partition, self._sent, PARTITIONS)]
+            assert values[partition] == [str(n) for n in range(partition, self._count, PARTITIONS)]
 
 
 class Transactions:
@@ -86,8 +86,8 @@ class Transactions:
 
     def __init__(self, clients: Mapping[str, str]) -> None:
         self._clients = clients
-        self._expected: dict[str, list[str]] = {PAID: [], LEFT: [], LIVING: []}
-        self._aborted: dict[str, list[str]] = {PAID: [], LEFT: [], LIVING: []}
+        self._expected: dict[str, list[str]] = {PAID: [], ABANDONED: [], LIVING: []}
+        self._aborted: dict[str, list[str]] = {PAID: [], ABANDONED: [], LIVING: []}
         self._open: list[str] = []
         self._living: Producer | None = None
 
@@ -132,9 +132,9 @@ class Transactions:
     def _leave(self, phase: int) -> None:
         """A new client of the same id aborts what the last one left open, and leaves more."""
         producer = self._producer("leaver")
-        self._commit(producer, LEFT, f"{phase}-kept", PARTITIONS)
+        self._commit(producer, ABANDONED, f"{phase}-kept", PARTITIONS)
         producer.begin_transaction()
-        self._aborted[LEFT] += self._send(producer, LEFT, f"{phase}-left", PARTITIONS)
+        self._aborted[ABANDONED] += self._send(producer, ABANDONED, f"{phase}-left", PARTITIONS)
 
     def _live_on(self, phase: int) -> None:
         """Commit the transaction that was begun in the last phase, with more records; begin the
@@ -154,9 +154,11 @@ class Transactions:
         they ask for it.
         """
         for topic, values in self._expected.items():
-            read = values_of(read_topic(self._clients, topic))
-            assert sorted(value for part in read.values() for value in part) == sorted(values)
-            for partition, part in read.items():
+            values_in_topic = values_of(read_topic(self._clients, topic))
+            assert sorted(value for part in values_in_topic.values() for value in part) == sorted(
+                values
+            )
+            for partition, part in values_in_topic.items():
                 assert part == [
                     v for v in values if int(v.split("-")[-1]) % PARTITIONS == partition
                 ]
@@ -266,7 +268,7 @@ class Work:
         admin = AdminClient(dict(clients))
         replicas = -1
         topics = [NewTopic(name, PARTITIONS, replicas) for name in (HOT, NUMBERS)]
-        topics += [NewTopic(name, PARTITIONS, replicas) for name in (PAID, LEFT, LIVING)]
+        topics += [NewTopic(name, PARTITIONS, replicas) for name in (PAID, ABANDONED, LIVING)]
         compaction = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"}
         topics.append(NewTopic(LATEST, 1, replicas, config=compaction))
         for future in admin.create_topics(topics).values():

@@ -19,7 +19,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.support.peers import KafkaPeer, ZooKeeper
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 TOPIC = "golden"
 FIRST_TIMESTAMP = 1_700_000_000_000
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -41,8 +41,8 @@ def main() -> None:
         expected = _produce(kafka.address)
         kafka.stop()
         zookeeper.stop()
-        _copy(kafka.log_dir, HERE / "kafka-3.9.1")
-    (HERE / "expected.json").write_text(json.dumps(expected, indent=0) + "\n")
+        _copy(kafka.log_dir, FOLDER / "kafka-3.9.1")
+    (FOLDER / "expected.json").write_text(json.dumps(expected, indent=0) + "\n")
 
 
 def _produce(address: str) -> list[dict[str, object]]:

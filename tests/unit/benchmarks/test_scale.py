@@ -30,11 +30,11 @@ def test_a_mark_depends_on_kafka() -> None:
     results.add(SUBJECT, "scale_start", 1.0)
     results.add(KAFKA_39, "scale_start", 6.0)
     results.note(KAFKA_39, "partitions", "failed, because")
-    shown = scale.render(results, ["start", "partitions"])
-    [line] = [line for line in shown.splitlines() if line.startswith("start: clean start")]
+    table = scale.render(results, ["start", "partitions"])
+    [line] = [line for line in table.splitlines() if line.startswith("start: clean start")]
     assert line.split()[-4:] == ["1", "6", "2", "must"]
-    assert "kafka-3.9.1, partitions: failed, because" in shown
-    assert "lookup" not in shown
+    assert "kafka-3.9.1, partitions: failed, because" in table
+    assert "lookup" not in table
 
 
 # The batches of the rows of scale are what a producer would send.

@@ -118,14 +118,14 @@ def test_it_holds_the_median_of_skewed_values_as_often_as_it_says() -> None:
     chance = random.Random(1)
     true_median = median(chance.expovariate(1) for _ in range(100_000))
     drawn = [median_interval([chance.expovariate(1) for _ in range(50)]) for _ in range(2_000)]
-    held = sum(least <= true_median <= most for least, most in drawn)
-    assert 0.94 < held / len(drawn) < 0.985
+    interval_count = sum(least <= true_median <= most for least, most in drawn)
+    assert 0.94 < interval_count / len(drawn) < 0.985
 
 
 # The comparison of two commits: turns of the sides, ratios, the table.
 
 
-BASE, HERE = Side("base", Path()), Side("here", Path())
+BASE, OWN = Side("base", Path()), Side("here", Path())
 
 
 def test_the_sides_take_turns_and_each_round_gives_a_pair(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,7 +137,7 @@ def test_the_sides_take_turns_and_each_round_gives_a_pair(monkeypatch: pytest.Mo
         return {"CPU": next(values[side.name])}
 
     monkeypatch.setitem(diff.ROWS, "row", measure)
-    assert diff.compare(BASE, HERE, ["row"], rounds=2) == {"CPU": [(2.0, 1.0), (4.0, 4.0)]}
+    assert diff.compare(BASE, OWN, ["row"], rounds=2) == {"CPU": [(2.0, 1.0), (4.0, 4.0)]}
     assert calls == ["base", "here", "here", "base"]
 
 

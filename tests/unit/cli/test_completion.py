@@ -31,11 +31,11 @@ def test_every_word_has_a_meaning() -> None:
 
 
 def test_a_flag_is_offered_once_unless_it_is_repeated() -> None:
-    before = ["serve", "--memory", "--set", "a=b", "--loop=asyncio"]
-    assert "--memory" not in words(*before, "--")
-    assert "--loop" not in words(*before, "--")
-    assert "--set" in words(*before, "--")
-    assert "--listen" in words(*before, "")
+    words_so_far = ["serve", "--memory", "--set", "a=b", "--loop=asyncio"]
+    assert "--memory" not in words(*words_so_far, "--")
+    assert "--loop" not in words(*words_so_far, "--")
+    assert "--set" in words(*words_so_far, "--")
+    assert "--listen" in words(*words_so_far, "")
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ class Car(NamedTuple):
     brakes_after_ms: Annotated[int | None, Option("--brakes", DURATION, "", name="brakes")] = None
     is_open: Annotated[bool, Option("--open", SWITCH, "no roof")] = False
     towns: Annotated[tuple[str, ...], Option("--town", TOPICS, "where")] = ()
-    made: int = 0
+    number: int = 0
     """No option."""
 
 
@@ -51,8 +51,8 @@ def test_a_plan_from_words_and_the_same_from_python() -> None:
     python = InPython(
         {"name": "Ada", "wheels": 3, "brakes": "2s", "is_open": True, "towns": ["a", "b", "c"]}
     )
-    wanted = Car("Ada", Wheels(3), 6, 2000, is_open=True, towns=("a", "b", "c"))
-    assert built(Car, words) == built(Car, python) == wanted
+    car = Car("Ada", Wheels(3), 6, 2000, is_open=True, towns=("a", "b", "c"))
+    assert built(Car, words) == built(Car, python) == car
 
 
 def test_an_option_that_is_not_given_has_its_default() -> None:
@@ -94,12 +94,12 @@ def test_rules_for_two_options_are_the_same_for_both_ways() -> None:
     """An archive to a catalogue that is no table's."""
     words = InWords({"--to": ["d"], "--topic": ["t"], "--table": ["a.b"]})
     python = InPython({"to": "d", "topics": "t", "table": "a.b"})
-    said = []
+    sentences = []
     for way in (words, python):
         with pytest.raises(UsageError) as caught:
             plan_of(VERBS["archive"], way)
-        said.append(str(caught.value))
-    assert said[0].replace("--", "") == said[1]
+        sentences.append(str(caught.value))
+    assert sentences[0].replace("--", "") == sentences[1]
 
 
 def test_a_flag_that_is_given_twice_is_refused() -> None:

@@ -109,22 +109,22 @@ def test_a_value_of_python_is_read_as_its_text_is() -> None:
     ],
 )
 def test_both_ways_in_refuse_with_the_same_sentence(kind: Kind, words: str, value: object) -> None:
-    said = []
-    for read, given in ((kind.of_words, [words]), (kind.of_python, value)):
+    sentences = []
+    for parse, arguments in ((kind.of_words, [words]), (kind.of_python, value)):
         with pytest.raises(UsageError) as caught:
-            read(given)  # type: ignore[operator]
-        said.append(str(caught.value))
-    assert said[0] == said[1]
+            parse(arguments)  # type: ignore[operator]
+        sentences.append(str(caught.value))
+    assert sentences[0] == sentences[1]
 
 
 def test_python_values_of_another_type_are_refused() -> None:
-    for kind, value, wanted in (
+    for kind, value, kind_words in (
         (SWITCH, "yes", "'yes': expected True or False"),
         (Either("fail", "continue"), "fail", "'fail': expected True or False"),
         (PAIRS, "a=b", "'a=b': expected a dict"),
         (COUNT, True, "True: expected text"),
     ):
-        with pytest.raises(UsageError, match=wanted):
+        with pytest.raises(UsageError, match=kind_words):
             kind.of_python(value)
 
 

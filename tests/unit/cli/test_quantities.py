@@ -65,8 +65,8 @@ def test_numbers_as_people_read_them() -> None:
 
 
 def test_a_duration_is_numbers_with_units() -> None:
-    written = ("90s", "1h30m", "15 min", "250ms", "1d", "0s")
-    assert [milliseconds(text) for text in written] == [
+    texts = ("90s", "1h30m", "15 min", "250ms", "1d", "0s")
+    assert [milliseconds(text) for text in texts] == [
         90_000,
         5_400_000,
         900_000,

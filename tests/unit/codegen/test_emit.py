@@ -116,15 +116,15 @@ def part(kind: str) -> dict[str, Any]:
 
 
 def test_a_struct_of_both_sides_is_one_class(tmp_path: Path) -> None:
-    found = classes_of(api_of(tmp_path, request=part("int8"), response=part("int8")))
-    assert "Part" in found
-    assert "RequestPart" not in found
+    classes = classes_of(api_of(tmp_path, request=part("int8"), response=part("int8")))
+    assert "Part" in classes
+    assert "RequestPart" not in classes
 
 
 def test_structs_of_one_name_but_other_fields_get_the_side_in_front(tmp_path: Path) -> None:
-    found = classes_of(api_of(tmp_path, request=part("int8"), response=part("int16")))
-    assert "Part" not in found
-    assert {"RequestPart", "ResponsePart"} <= found.keys()
+    classes = classes_of(api_of(tmp_path, request=part("int8"), response=part("int16")))
+    assert "Part" not in classes
+    assert {"RequestPart", "ResponsePart"} <= classes.keys()
 
 
 def test_a_stored_record_has_no_api_key() -> None:
@@ -283,14 +283,14 @@ def digests(directory: Path, *fields: dict[str, Any], **more: Any) -> Digests:
 
 
 def test_versions_that_are_alike_have_one_digest(tmp_path: Path) -> None:
-    found = digests(tmp_path, A, B)["ToyRequest"]
-    assert list(found) == ["0", "1", "2", "3"]
-    assert found["0"] != found["1"] != found["2"] == found["3"]
+    digest = digests(tmp_path, A, B)["ToyRequest"]
+    assert list(digest) == ["0", "1", "2", "3"]
+    assert digest["0"] != digest["1"] != digest["2"] == digest["3"]
 
 
 def test_documentation_may_change(tmp_path: Path) -> None:
-    before = digests(tmp_path, A)
-    assert differences(before, digests(tmp_path, {**A, "doc": "Other words."})) == []
+    first_digests = digests(tmp_path, A)
+    assert differences(first_digests, digests(tmp_path, {**A, "doc": "Other words."})) == []
 
 
 @pytest.mark.parametrize(

@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"), [("1+", Range(1, 3)), ("1-2", Range(1, 2)), ("2", Range(2, 2)), (None, None)]
+    ("text", "expected"),
+    [("1+", Range(1, 3)), ("1-2", Range(1, 2)), ("2", Range(2, 2)), (None, None)],
 )
-def test_a_range_in_its_three_forms(text: str | None, found: Range | None) -> None:
-    assert parse_range(text, Range(0, 3), "here") == found
+def test_a_range_in_its_three_forms(text: str | None, expected: Range | None) -> None:
+    assert parse_range(text, Range(0, 3), "here") == expected
 
 
 def test_whole_ranges_and_flexible_starts() -> None:

@@ -45,9 +45,9 @@ class Peer:
 @pytest.fixture
 def free_port() -> Iterator[int]:
     """Bound by nobody who listens, and by nobody else meanwhile."""
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        yield held.getsockname()[1]
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        yield holder.getsockname()[1]
 
 
 def test_a_broker_that_serves_is_healthy(tmp_path: Path) -> None:

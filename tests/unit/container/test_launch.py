@@ -336,7 +336,7 @@ def test_an_impossible_setting_is_one_sentence(
         listen(str(file))
     assert main([str(tmp_path / "none")]) == 1
     assert "cannot read the configuration file" in capsys.readouterr().err
-    with socket.create_server(("", 0)) as taken:
-        file.write_text(f"clientPort={taken.getsockname()[1]}")
+    with socket.create_server(("", 0)) as holder:
+        file.write_text(f"clientPort={holder.getsockname()[1]}")
         assert main([str(file)]) == 1
     assert "in use" in capsys.readouterr().err

@@ -30,12 +30,12 @@ def test_users_of_a_command_are_those_of_the_setting(
     assert file.stat().st_mode & 0o777 == 0o600
     assert "a=b" not in file.read_text()
     config = BrokerConfig({SCRAM_CREDENTIALS: given_users(str(file))})
-    given = given_credentials(config)
-    assert {user: list(credentials) for user, credentials in given.items()} == {
+    by_user = given_credentials(config)
+    assert {user: list(credentials) for user, credentials in by_user.items()} == {
         "al": ["SCRAM-SHA-256", "SCRAM-SHA-512"],
         "bo": ["SCRAM-SHA-256"],
     }
-    stored = credential_of(given["al"]["SCRAM-SHA-256"])
+    stored = credential_of(by_user["al"]["SCRAM-SHA-256"])
     assert stored is not None
     assert stored.iterations == 4096
 

@@ -149,14 +149,14 @@ def test_a_record_is_shown_in_kafkas_order() -> None:
     names = ("timestamp", "partition", "offset", "epoch", "headers", "key")
     form = RecordFormat.of({f"print.{name}": "true" for name in names} | {"key.separator": " "})
     record = Record(7, 1000, None, b"\xff", (("h", None),))
-    shown = ShownRecord(TopicPartition("t", 2), record, 3, is_append_time=True)
+    shown_record = ShownRecord(TopicPartition("t", 2), record, 3, is_append_time=True)
     line = b"LogAppendTime:1000 Partition:2 Offset:7 Epoch:3 h:null null \xff\n"
-    assert form.line(shown) == line
-    shown = ShownRecord(
+    assert form.line(shown_record) == line
+    shown_record = ShownRecord(
         TopicPartition("t", 2), Record(7, -1, b"k", b"v", ()), -1, is_append_time=False
     )
     line = b"NO_TIMESTAMP Partition:2 Offset:7 Epoch:NOT_PRESENT NO_HEADERS k v\n"
-    assert form.line(shown) == line
+    assert form.line(shown_record) == line
 
 
 @pytest.mark.parametrize(
@@ -261,9 +261,9 @@ def test_a_user_logs_in(listener: Path) -> None:
 
 def test_a_login_waits_for_the_start_of_the_broker(listener: Path) -> None:
     assert ran("kafka-configs", *ALICE)[0] == 0
-    kept = (listener.parent / "users").read_text()
-    assert "alice" in kept
-    assert "secret" not in kept
+    users = (listener.parent / "users").read_text()
+    assert "alice" in users
+    assert "secret" not in users
 
 
 def test_a_password_that_is_missing_is_named(listener: Path) -> None:

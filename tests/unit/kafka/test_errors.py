@@ -51,20 +51,18 @@ def test_an_exception_in_a_request_is_an_error_of_its_answer() -> None:
 
 
 def test_all_errors_have_one_base_and_a_line_that_says_what_they_are() -> None:
-    classes = [found for _, found in inspect.getmembers(errors, inspect.isclass)]
-    ours = [found for found in classes if found.__module__ == errors.__name__]
+    classes = [cls for _, cls in inspect.getmembers(errors, inspect.isclass)]
+    ours = [cls for cls in classes if cls.__module__ == errors.__name__]
     assert len(ours) == 12
-    for found in ours:
-        assert issubclass(found, MinibrokerError)
-        assert found.__doc__
+    for cls in ours:
+        assert issubclass(cls, MinibrokerError)
+        assert cls.__doc__
 
 
 def test_the_table_of_the_module_names_every_class() -> None:
-    ours = [
-        found for found in MinibrokerError.__subclasses__() if found.__module__ == errors.__name__
-    ]
-    for found in ours:
-        assert found.__name__ in (errors.__doc__ or "")
+    ours = [cls for cls in MinibrokerError.__subclasses__() if cls.__module__ == errors.__name__]
+    for cls in ours:
+        assert cls.__name__ in (errors.__doc__ or "")
 
 
 @pytest.mark.parametrize(
@@ -139,8 +137,8 @@ DELETE_RECORDS = DeleteRecordsRequest(
 
 
 def of_fetch(answer: Any) -> dict[int, int]:
-    found = answer.responses[0].partitions
-    return {part.partition_index: part.error_code for part in found}
+    partitions = answer.responses[0].partitions
+    return {part.partition_index: part.error_code for part in partitions}
 
 
 def of_topics(answer: Any) -> dict[int, int]:

@@ -57,8 +57,8 @@ def test_addresses_are_written_as_java_writes_them(host: str, in_java: str) -> N
 
 def test_a_small_set_is_in_the_order_of_its_places() -> None:
     """jshell: new HashSet<>(List.of("SCRAM-SHA-256", "PLAIN", "SCRAM-SHA-512", "PLAIN"))."""
-    found = small_set_order(["SCRAM-SHA-256", "PLAIN", "SCRAM-SHA-512", "PLAIN"])
-    assert found == ["PLAIN", "SCRAM-SHA-512", "SCRAM-SHA-256"]
+    order = small_set_order(["SCRAM-SHA-256", "PLAIN", "SCRAM-SHA-512", "PLAIN"])
+    assert order == ["PLAIN", "SCRAM-SHA-512", "SCRAM-SHA-256"]
 
 
 def test_long_texts_are_not_kept() -> None:

@@ -27,7 +27,7 @@ CHILD = """{% extends "pages/base.html" %}
 HOSTILE = """</title></script><script>'"&"""
 
 
-def made(template: str = CHILD, **values: object) -> str:
+def rendered(template: str = CHILD, **values: object) -> str:
     return page._environment().from_string(template).render(**values)
 
 
@@ -42,7 +42,7 @@ def digest(text: str) -> str:
 
 
 def test_the_policy_allows_the_style_and_the_script_of_the_page_alone() -> None:
-    text = made(name="n", data=1)
+    text = rendered(name="n", data=1)
     policy = directives(text)
     (style,) = re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
     (script,) = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
@@ -58,20 +58,20 @@ def test_the_policy_allows_the_style_and_the_script_of_the_page_alone() -> None:
 
 
 def test_a_page_without_a_script_allows_none() -> None:
-    text = made('{% extends "pages/base.html" %}{% block title %}t{% endblock %}')
+    text = rendered('{% extends "pages/base.html" %}{% block title %}t{% endblock %}')
     assert directives(text)["script-src"] == "'none'"
     assert "<script" not in text
 
 
 def test_the_title_stands_in_the_head_and_above_the_page() -> None:
-    text = made(name="a title", data=1)
+    text = rendered(name="a title", data=1)
     assert "<title>a title</title>" in text
     assert "<h1>a title</h1>" in text
     assert text.startswith("<!DOCTYPE html>")
 
 
 def test_every_value_is_escaped_wherever_it_stands() -> None:
-    text = made(name=HOSTILE, data=[HOSTILE, {HOSTILE: "<!--"}])
+    text = rendered(name=HOSTILE, data=[HOSTILE, {HOSTILE: "<!--"}])
     assert text.count("<script") == text.count("</script>") == 2
     assert text.count("</title>") == 1
     assert "<!--" not in text
@@ -81,9 +81,9 @@ def test_every_value_is_escaped_wherever_it_stands() -> None:
 
 def test_a_value_that_is_missing_is_an_error() -> None:
     with pytest.raises(UndefinedError, match="'name' is undefined"):
-        made(data=1)
+        rendered(data=1)
 
 
 def test_a_table_without_rows_is_nothing() -> None:
     template = '{% from "pages/parts.html" import table %}{{ table("c", ["a"], []) }}'
-    assert made(template).strip() == ""
+    assert rendered(template).strip() == ""

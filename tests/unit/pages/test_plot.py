@@ -9,12 +9,12 @@ import pytest
 from minibroker.pages.plot import Bar, Column, Series, Tick, bars, columns, lines, nice_ceiling
 
 
-def parsed(svg: str) -> ElementTree.Element:
+def tree_of(svg: str) -> ElementTree.Element:
     return ElementTree.fromstring(svg)
 
 
 def test_columns_are_in_proportion_and_stay_inside() -> None:
-    drawn = parsed(
+    drawn = tree_of(
         columns(
             [Column(10, "ten"), Column(5, "five", is_marked=True), Column(0, "none")],
             [Tick(0.0, "begin"), Tick(0.5, "middle"), Tick(1.0, "end")],
@@ -39,7 +39,7 @@ def test_columns_are_in_proportion_and_stay_inside() -> None:
 
 
 def test_a_small_column_is_visible_and_a_line_is_in_its_place() -> None:
-    drawn = parsed(
+    drawn = tree_of(
         columns(
             [Column(1_000_000, "all"), Column(1, "one")],
             [],
@@ -57,7 +57,7 @@ def test_a_small_column_is_visible_and_a_line_is_in_its_place() -> None:
 
 
 def test_bars_are_in_proportion_to_the_longest() -> None:
-    drawn = parsed(bars([Bar(4, "a", "4"), Bar(1, "b", "1", True)], description="d"))
+    drawn = tree_of(bars([Bar(4, "a", "4"), Bar(1, "b", "1", True)], description="d"))
     drawn_bars = [bar for bar in drawn.iter("rect") if bar.get("class") != "track"]
     assert [bar.get("width") for bar in drawn_bars] == ["100.00%", "25.00%"]
     assert drawn.get("height") == "88"
@@ -67,13 +67,13 @@ def test_texts_from_topics_are_escaped() -> None:
     hostile = '<script>"&'
     drawn = columns([Column(1, hostile)], [Tick(0.5, hostile)], description=hostile, show=str)
     assert "<script>" not in drawn
-    assert parsed(drawn).get("aria-label") == hostile
+    assert tree_of(drawn).get("aria-label") == hostile
     assert "<script>" not in bars([Bar(1, hostile, hostile)], description=hostile)
 
 
 def test_nothing_is_drawn_of_nothing() -> None:
-    assert list(parsed(columns([], [], description="", show=str)).iter("rect")) == []
-    assert list(parsed(bars([], description="")).iter("rect")) == []
+    assert list(tree_of(columns([], [], description="", show=str)).iter("rect")) == []
+    assert list(tree_of(bars([], description="")).iter("rect")) == []
 
 
 @pytest.mark.parametrize(
@@ -95,8 +95,8 @@ def test_an_axis_ends_at_a_round_number(value: float, top: float) -> None:
 
 def test_lines_reach_from_edge_to_edge_in_the_units_of_their_drawing() -> None:
     both = [Series("group a", [(5, 0), (7, 100), (9, 50)]), Series("<b>", [(5, 100), (9, 100)])]
-    made = lines(both, [Tick(0.0, "begin")], description="lag", show=str)
-    drawn = parsed(f"<div>{made}</div>")
+    plot = lines(both, [Tick(0.0, "begin")], description="lag", show=str)
+    drawn = tree_of(f"<div>{plot}</div>")
     paths = list(drawn.iter("polyline"))
     assert [path.get("points") for path in paths] == [
         "0.0,140.0 500.0,0.0 1000.0,70.0",
@@ -109,7 +109,7 @@ def test_lines_reach_from_edge_to_edge_in_the_units_of_their_drawing() -> None:
 
 def test_one_line_needs_no_key_and_may_fill_its_area() -> None:
     series = [Series("a", [(0, 1), (4, 1)])]
-    drawn = parsed(lines(series, [], description="", show=str, is_area=True))
+    drawn = tree_of(lines(series, [], description="", show=str, is_area=True))
     [area] = drawn.iter("polygon")
     assert area.get("points") == "0.0,140 0.0,0.0 1000.0,0.0 1000.0,140"
     assert list(drawn.iter("li")) == []
@@ -117,7 +117,7 @@ def test_one_line_needs_no_key_and_may_fill_its_area() -> None:
 
 def test_a_line_of_no_points_or_of_one_is_drawn() -> None:
     assert (
-        list(parsed(lines([Series("a", [])], [], description="", show=str)).iter("polyline")) == []
+        list(tree_of(lines([Series("a", [])], [], description="", show=str)).iter("polyline")) == []
     )
-    [point] = parsed(lines([Series("a", [(3, 0)])], [], description="", show=str)).iter("polyline")
+    [point] = tree_of(lines([Series("a", [(3, 0)])], [], description="", show=str)).iter("polyline")
     assert point.get("points") == "0.0,140.0"

@@ -22,13 +22,13 @@ def test_it_is_the_machines_clock_and_what_was_added() -> None:
 
 def test_listeners_hear_of_a_move_after_it() -> None:
     clock = MovableClock()
-    before = clock.now_ms()
+    first_ms = clock.now_ms()
     heard: list[tuple[float, int]] = []
     clock.on_move(lambda moved_s: heard.append((moved_s, clock.now_ms())))
     clock.move(50_000)
     ((moved_s, now_ms),) = heard
     assert moved_s == 50
-    assert now_ms >= before + 50_000
+    assert now_ms >= first_ms + 50_000
 
 
 def test_a_clock_that_is_put_back_is_the_machines_again() -> None:
@@ -65,10 +65,10 @@ def test_units_add_up_and_the_move_is_made_where_the_broker_is() -> None:
 
 
 def test_now_is_milliseconds_since_the_epoch() -> None:
-    before = int(time.time() * 1000)
+    first_ms = int(time.time() * 1000)
     now = SystemClock().now_ms()
     after = int(time.time() * 1000)
-    assert before - 1 <= now <= after + 1
+    assert first_ms - 1 <= now <= after + 1
     assert isinstance(now, int)
 
 

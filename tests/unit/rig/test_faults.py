@@ -13,13 +13,13 @@ PRODUCE, FETCH = 0, 1
 
 
 def facts(api_key: int = PRODUCE, **fields: Any) -> Facts:
-    known: dict[str, Any] = {
+    rule: dict[str, Any] = {
         "version": 9,
         "client_id": "c",
         "group": None,
         "places": frozenset({("t", 0), ("t", 1)}),
     }
-    return Facts(api_key, **{**known, **fields})
+    return Facts(api_key, **{**rule, **fields})
 
 
 def rule(api: str | None = "Produce", **fields: Any) -> Fault:
@@ -123,15 +123,15 @@ def test_faults_of_one_of_several_brokers_are_checked() -> None:
 
 
 def test_a_link_is_that_to_the_peer_or_one_that_is_listed() -> None:
-    to_all, to_one, listed = (
+    to_all, to_one, lists = (
         Fault(broker="cut_off"),
         Fault(broker="cut_off", peer=2),
         Fault("Fetch", delay_ms=1),
     )
-    listed.links = [(0, 2)]
-    assert [rule.blocks(0, 2) for rule in (to_all, to_one, listed)] == [True, True, True]
-    assert [rule.blocks(0, 1) for rule in (to_all, to_one, listed)] == [True, False, False]
-    assert [rule.blocks(2, 0) for rule in (to_all, to_one, listed)] == [True, False, False]
+    lists.links = [(0, 2)]
+    assert [rule.blocks(0, 2) for rule in (to_all, to_one, lists)] == [True, True, True]
+    assert [rule.blocks(0, 1) for rule in (to_all, to_one, lists)] == [True, False, False]
+    assert [rule.blocks(2, 0) for rule in (to_all, to_one, lists)] == [True, False, False]
 
 
 def test_rules_of_logins() -> None:

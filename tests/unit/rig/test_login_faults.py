@@ -90,8 +90,8 @@ async def test_a_delegation_token_that_has_ended(logins: LoginFaults) -> None:
 async def test_a_connection_that_is_cut(logins: LoginFaults, stage: LoginStage) -> None:
     add(logins, login=f"{stage}_cut", skip=1, times=1)
     cuts: list[str] = []
-    taken = [logins.takes(stage, pytest.fail, cuts.append) for _ in range(3)]
-    assert taken == [False, True, False]
+    verdicts = [logins.takes(stage, pytest.fail, cuts.append) for _ in range(3)]
+    assert verdicts == [False, True, False]
     assert cuts == [f"Fault(login='{stage}_cut', 1 hits)"]
     other = LoginStage.SASL if stage is LoginStage.TLS else LoginStage.TLS
     add(logins, login=f"{stage}_cut")

@@ -73,10 +73,10 @@ def test_places_of_many_shapes() -> None:
 
 def test_covered_places_are_taken_out_and_the_rest_stays() -> None:
     request = produce(("a", [0, 1]), ("b", [0]))
-    taken = take_out(request, lambda topic, index: topic == "a" and index == 0, name_of)
-    assert taken is not None
-    assert places(taken) == {("a", 0)}
-    assert taken.acks == 1  # type: ignore[attr-defined]
+    parts = take_out(request, lambda topic, index: topic == "a" and index == 0, name_of)
+    assert parts is not None
+    assert places(parts) == {("a", 0)}
+    assert parts.acks == 1  # type: ignore[attr-defined]
     assert places(request) == {("a", 1), ("b", 0)}
     assert take_out(request, lambda topic, _: topic == "c", name_of) is None
     assert take_out(request, lambda _topic, _index: True, name_of) is not None
@@ -137,6 +137,6 @@ def test_an_answer_without_parts_gets_it_itself() -> None:
     joined = JoinGroupResponse()
     give_error(joined, CODE, lambda _t, _p: True, name_of, whole=True)
     assert joined.error_code == CODE
-    found = FindCoordinatorResponse(coordinators=[Coordinator(key="g", node_id=0)])
-    give_error(found, CODE, lambda _t, _p: True, name_of, whole=True)
-    assert (found.coordinators[0].error_code, found.coordinators[0].node_id) == (CODE, -1)
+    response = FindCoordinatorResponse(coordinators=[Coordinator(key="g", node_id=0)])
+    give_error(response, CODE, lambda _t, _p: True, name_of, whole=True)
+    assert (response.coordinators[0].error_code, response.coordinators[0].node_id) == (CODE, -1)

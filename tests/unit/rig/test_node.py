@@ -79,13 +79,13 @@ async def test_a_paused_broker_does_nothing_until_it_goes_on(kafka_broker: Broke
     async with AIOKafkaProducer(bootstrap_servers=kafka_broker.bootstrap) as other:
         fault = kafka_broker.faults.add(broker="paused")
         producer.produce("orders", b"1")
-        sent = asyncio.create_task(other.send_and_wait("orders", b"2"))
+        task = asyncio.create_task(other.send_and_wait("orders", b"2"))
         while fault.hits < 2:
             producer.poll(0.01)
             await asyncio.sleep(0)
         assert values(kafka_broker, "orders") == []
         fault.remove()
-        await sent
+        await task
     assert producer.flush(60) == 0
     assert sorted(values(kafka_broker, "orders")) == [b"1", b"2"]  # type: ignore[type-var]
 
@@ -168,7 +168,7 @@ def test_the_zookeeper_session_is_lost_and_clients_go_on(zookeeper: ZooKeeper) -
 
 
 @pytest.mark.parametrize(
-    ("rule", "named"),
+    ("rule", "sentence"),
     [
         ({"broker": "burning"}, "broker 'burning'"),
         ({"broker": "paused", "topic": "a"}, "topic is for requests"),
@@ -176,8 +176,8 @@ def test_the_zookeeper_session_is_lost_and_clients_go_on(zookeeper: ZooKeeper) -
         ({"broker": "killed", "delay_ms": 5}, "delay_ms 5"),
     ],
 )
-def test_arguments_of_a_rule_for_the_broker(rule: dict[str, object], named: str) -> None:
-    with pytest.raises(ValueError, match=named):
+def test_arguments_of_a_rule_for_the_broker(rule: dict[str, object], sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
         Fault(**rule)  # type: ignore[arg-type]
 
 
@@ -250,8 +250,8 @@ def test_reading_goes_on_where_one_read_ended(
     for number in range(5):
         world.append(b"%d" % number * 40, b"x")
     world.manager.commit()
-    found = list(records_of(world.partition(), "read_uncommitted"))
-    assert [record.offset for record in found] == list(range(10))
+    records = list(records_of(world.partition(), "read_uncommitted"))
+    assert [record.offset for record in records] == list(range(10))
 
 
 def test_it_begins_at_the_log_start(world: World) -> None:

@@ -26,7 +26,7 @@ class Line:
         self.rules = FaultSet()
         self.clock = MovableClock()
         self.faults = PeerFaults(0, self.rules, Timers(self.clock))
-        self.sent = 0
+        self.count = 0
         self.answered = asyncio.Event()
         self.answered.set()
 
@@ -39,7 +39,7 @@ class Line:
         return asyncio.create_task(self.faults.call(receiver, Request(key), self._send))
 
     async def _send(self) -> str:
-        self.sent += 1
+        self.count += 1
         await self.answered.wait()
         return "answer"
 
@@ -60,7 +60,7 @@ async def test_a_cut_link_fails_and_the_others_do_not() -> None:
     with pytest.raises(ConnectionError, match="the link to broker 1 is cut by a fault"):
         await line.begin(1)
     assert await line.begin(2) == "answer"
-    assert (fault.hits, line.sent) == (1, 1)
+    assert (fault.hits, line.count) == (1, 1)
 
 
 async def test_links_count_in_their_direction() -> None:
@@ -103,7 +103,7 @@ async def test_slow_fetches_pass_with_the_clock() -> None:
     assert await line.begin(2, FETCH) == "answer"
     call = line.begin(1, FETCH)
     await turns()
-    assert line.sent == 2
+    assert line.count == 2
     assert fault.hits == 1
     line.clock.move(60_000)
     assert await call == "answer"
@@ -119,7 +119,7 @@ async def test_a_paused_broker_sends_nothing_and_takes_no_answer() -> None:
     line.answered.set()
     new = line.begin(2)
     await turns()
-    assert (line.sent, fault.hits) == (1, 2)
+    assert (line.count, fault.hits) == (1, 2)
     assert not under_way.done()
     line.faults.hold(is_held=False)
     assert (await under_way, await new) == ("answer", "answer")

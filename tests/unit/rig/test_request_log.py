@@ -70,9 +70,14 @@ async def test_answers_that_wait_are_noted_when_they_are_there(
 ) -> None:
     log = log_of(running)
     await client.call(FetchRequest(max_wait_ms=1, min_bytes=1), 11)
-    (seen,) = log
-    assert (seen.api, seen.version, seen.client_id, seen.error) == ("Fetch", 11, "raw", None)
-    assert str(seen).startswith("Fetch v11 from raw (127.0.0.1:")
+    (request,) = log
+    assert (request.api, request.version, request.client_id, request.error) == (
+        "Fetch",
+        11,
+        "raw",
+        None,
+    )
+    assert str(request).startswith("Fetch v11 from raw (127.0.0.1:")
 
 
 async def test_a_client_that_leaves_while_it_waits_leaves_no_request(
@@ -159,8 +164,8 @@ async def test_a_future_that_ends_with_an_error_is_noted_with_it(
     monkeypatch.setattr("minibroker.broker.handlers.fetch._respond", lambda _fetch: 1 // 0)
     running.partitions.wake_all()
     await client.receive()
-    (seen,) = [request for request in log if request.api == "Fetch"]
-    assert seen.error == "UNKNOWN_SERVER_ERROR"
+    (fetch,) = [request for request in log if request.api == "Fetch"]
+    assert fetch.error == "UNKNOWN_SERVER_ERROR"
 
 
 # While somebody watches, requests are described.

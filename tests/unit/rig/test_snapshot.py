@@ -41,15 +41,15 @@ def test_an_open_transaction_is_told_with_its_partitions() -> None:
         producer.begin_transaction()
         producer.produce("t", b"v")
         assert producer.flush(60) == 0
-        taken = broker.snapshot()
+        snapshot = broker.snapshot()
         producer.abort_transaction(60)
-    (transaction,) = taken.transactions
+    (transaction,) = snapshot.transactions
     assert transaction.transactional_id == "mover"
     assert (transaction.state, transaction.partitions) == ("Ongoing", [("t", 0)])
-    (topic,) = [topic for topic in taken.topics if not topic.is_internal]
+    (topic,) = [topic for topic in snapshot.topics if not topic.is_internal]
     (partition,) = topic.partitions
     assert (partition.open_offset, partition.end_offset) == (0, 1)
-    assert [topic.records for topic in taken.topics if topic.is_internal] == [[]]
+    assert [topic.records for topic in snapshot.topics if topic.is_internal] == [[]]
 
 
 def test_a_killed_broker_shows_its_state_and_its_requests() -> None:
@@ -59,20 +59,20 @@ def test_a_killed_broker_shows_its_state_and_its_requests() -> None:
         producer.produce("t", b"v", partition=1)
         assert producer.flush(60) == 0
         cluster.kill(1)
-        taken = cluster.snapshot()
-    assert [broker.state for broker in taken.brokers] == ["running", "killed"]
-    assert {exchange.broker for exchange in taken.exchanges} == {"broker 0", "broker 1"}
-    (topic,) = taken.topics
+        snapshot = cluster.snapshot()
+    assert [broker.state for broker in snapshot.brokers] == ["running", "killed"]
+    assert {exchange.broker for exchange in snapshot.exchanges} == {"broker 0", "broker 1"}
+    (topic,) = snapshot.topics
     assert {partition.leader for partition in topic.partitions} <= {0, 1, -1}
 
 
 def test_of_brokers_that_are_all_killed_the_requests_remain() -> None:
     with Broker(topics=["t"]) as broker, broker.faults.add(broker="killed"):
-        taken = broker.snapshot()
-    assert [item.state for item in taken.brokers] == ["killed"]
-    assert (taken.topics, taken.groups, taken.transactions) == ([], [], [])
-    assert taken.notes == ["Every broker was killed: only its requests are here."]
-    assert [fault.effect for fault in taken.faults] == ["killed"]
+        snapshot = broker.snapshot()
+    assert [item.state for item in snapshot.brokers] == ["killed"]
+    assert (snapshot.topics, snapshot.groups, snapshot.transactions) == ([], [], [])
+    assert snapshot.notes == ["Every broker was killed: only its requests are here."]
+    assert [fault.effect for fault in snapshot.faults] == ["killed"]
 
 
 def test_settings_are_those_that_are_no_defaults_without_secrets() -> None:
@@ -93,12 +93,12 @@ def test_requests_before_a_time_and_beyond_a_number_are_left_out(
         producer.produce("t", b"v")
         assert producer.flush(60) == 0
         count = len(broker.requests)
-        taken = broker.snapshot()
-        last_ms = taken.exchanges[-1].at_ms
+        snapshot = broker.snapshot()
+        last_ms = snapshot.exchanges[-1].at_ms
         later = broker.snapshot(since_ms=last_ms + 1)
-    assert [exchange.number for exchange in taken.exchanges] == [1, 2]
-    assert taken.exchanges[-1].api == "Produce"
-    assert taken.notes == [f"Left out: {count - 2} earlier requests."]
+    assert [exchange.number for exchange in snapshot.exchanges] == [1, 2]
+    assert snapshot.exchanges[-1].api == "Produce"
+    assert snapshot.notes == [f"Left out: {count - 2} earlier requests."]
     assert (later.exchanges, later.notes) == ([], [])
 
 
@@ -106,10 +106,10 @@ def test_topics_beyond_a_number_are_counted(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(module, "TOPICS_MAX", 1)
     monkeypatch.setattr(module, "PARTITIONS_MAX", 2)
     with Broker(topics=["a:3", "b"]) as broker:
-        taken = broker.snapshot()
-    (topic,) = taken.topics
+        snapshot = broker.snapshot()
+    (topic,) = snapshot.topics
     assert (topic.name, len(topic.partitions)) == ("a", 2)
-    assert taken.notes == ["Left out: 1 topic.", "Left out: 1 partition of a."]
+    assert snapshot.notes == ["Left out: 1 topic.", "Left out: 1 partition of a."]
 
 
 @pytest.mark.parametrize(
@@ -139,12 +139,12 @@ def test_records_and_offsets_beyond_a_number_are_left_out(monkeypatch: pytest.Mo
         places = [TopicPartition("a", 0, 1), TopicPartition("b", 0, 1)]
         consumer.commit(offsets=places, asynchronous=False)
         consumer.close()
-        taken = broker.snapshot()
-    counts = {topic.name: len(topic.records) for topic in taken.topics if not topic.is_internal}
+        snapshot = broker.snapshot()
+    counts = {topic.name: len(topic.records) for topic in snapshot.topics if not topic.is_internal}
     assert counts == {"a": 2, "b": 2, "c": 0}
-    (group,) = taken.groups
+    (group,) = snapshot.groups
     assert len(group.offsets) == 1
-    assert taken.notes == [
+    assert snapshot.notes == [
         "Left out: records of topics behind b.",
         "Left out: offsets of g beyond 1.",
     ]
@@ -157,5 +157,5 @@ def test_records_that_cannot_be_read_are_a_sentence(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(module, "decoded", refuse)
     with Broker(topics=["a"]) as broker:
         broker.produce("a", "v")
-        taken = broker.snapshot()
-    assert taken.notes == ["Records of a-0: KAFKA_STORAGE_ERROR: the disk is away."]
+        snapshot = broker.snapshot()
+    assert snapshot.notes == ["Records of a-0: KAFKA_STORAGE_ERROR: the disk is away."]

@@ -53,7 +53,7 @@ def ready(broker: Broker, group: str = "g", members: int | None = None) -> list[
     return broker.wait_for_group(group, members, timeout_s=0)
 
 
-def left(broker: Broker, *, fetched: bool = False) -> str:
+def remainder(broker: Broker, *, fetched: bool = False) -> str:
     with pytest.raises(TimeoutError) as caught:
         broker.wait_until_read("g", fetched=fetched, timeout_s=0)
     return str(caught.value)
@@ -170,9 +170,9 @@ def test_each_rebalance_asks_for_positions_again(broker: Broker) -> None:
         fetch(first, "t", {0: 0, 1: 0})
         assert ready(broker, members=1)
         new_id = new_member_id(second, "g", "t")
-        sent = second, send_join(second, "g", ["t"], new_id)
+        new_join = second, send_join(second, "g", ["t"], new_id)
         rejoined = receive_join(first, send_join(first, "g", ["t"], joined["member_id"]))
-        other = receive_join(*sent)
+        other = receive_join(*new_join)
         shares = {joined["member_id"]: {"t": [0]}, other["member_id"]: {"t": [1]}}
         sync(first, "g", rejoined, shares)
         assert f"{new_id} (client 'second' at /127.0.0.1) has not asked" in lack(broker)
@@ -302,20 +302,20 @@ def test_a_group_has_read_all_once_it_committed_the_end(broker: Broker) -> None:
     broker.produce("t", "old", partition=0)
     with connect(broker) as client:
         joined = lone_member(client)
-        assert "t-0 ends at 1, nothing is committed; it is Stable" in left(broker)
+        assert "t-0 ends at 1, nothing is committed; it is Stable" in remainder(broker)
         fetch(client, "t", {0: 1, 1: 0})
         # `auto.offset.reset=latest`: the record before its first Fetch is none of its.
         assert broker.wait_until_read("g", timeout_s=0) == {("t", 0): 1, ("t", 1): 0}
         broker.produce("t", ["a", "b"], partition=1)
         fetch(client, "t", {0: 1, 1: 2})
-        assert "t-1 ends at 2, committed up to 0" in left(broker)
+        assert "t-1 ends at 2, committed up to 0" in remainder(broker)
         assert broker.wait_until_read("g", fetched=True, timeout_s=0)["t", 1] == 2
         commit(client, "g", joined, "t", {1: 1})
-        assert "t-1 ends at 2, committed up to 1" in left(broker)
+        assert "t-1 ends at 2, committed up to 1" in remainder(broker)
         commit(client, "g", joined, "t", {1: 2})
         assert broker.wait_until_read("g", timeout_s=0) == {("t", 0): 1, ("t", 1): 2}
         broker.produce("t", "c", partition=0)
-        assert "t-0 ends at 2, fetched up to 1" in left(broker, fetched=True)
+        assert "t-0 ends at 2, fetched up to 1" in remainder(broker, fetched=True)
 
 
 def test_without_members_the_committed_offsets_count(broker: Broker) -> None:
@@ -324,7 +324,9 @@ def test_without_members_the_committed_offsets_count(broker: Broker) -> None:
     with connect(broker) as client:
         coordinator_of(client, "g")
         commit(client, "g", nobody, "t", {0: 1})
-        assert left(broker).endswith("t-0 ends at 2, committed up to 1; it is Empty with 0 members")
+        assert remainder(broker).endswith(
+            "t-0 ends at 2, committed up to 1; it is Empty with 0 members"
+        )
         commit(client, "g", nobody, "t", {0: 2})
         assert broker.wait_until_read("g", timeout_s=0) == {("t", 0): 2}
 
@@ -389,7 +391,7 @@ def test_markers_and_aborted_records_are_no_records_to_read(broker: Broker) -> N
             producer.produce("t", b"v", partition=0)
             producer.flush(60)
             end(60)
-        assert "t-0 ends at 4, committed up to 0" in left(broker)
+        assert "t-0 ends at 4, committed up to 0" in remainder(broker)
         commit(client, "g", joined, "t", {0: 1})
         assert broker.wait_until_read("g", timeout_s=0)["t", 0] == 1
         committed = broker.records("t", isolation="read_committed")

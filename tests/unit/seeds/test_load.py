@@ -84,11 +84,11 @@ def test_a_key_chooses_the_partition_that_a_producer_chooses(
     tmp_path: Path, broker: Broker
 ) -> None:
     broker.create_topic("t", 7)
-    written = [broker.produce("t", "a", key=f"k{n}").partition for n in range(20)]
+    partitions = [broker.produce("t", "a", key=f"k{n}").partition for n in range(20)]
     lines = [f'{{"topic": "t", "key": "k{n}", "value": "b"}}' for n in range(20)]
     broker.load(seed_of(tmp_path, "\n".join(lines)))
     by_key = {r.key: r.partition for r in broker.records("t") if r.value == b"b"}
-    assert [by_key[f"k{n}".encode()] for n in range(20)] == written
+    assert [by_key[f"k{n}".encode()] for n in range(20)] == partitions
 
 
 def test_times_are_relative_to_the_clock_that_the_test_moves(
@@ -96,10 +96,10 @@ def test_times_are_relative_to_the_clock_that_the_test_moves(
 ) -> None:
     path = seed_of(tmp_path, '{"topic": "t", "value": "", "timestamp": "-1h"}\n')
     broker.clock.advance(days=3)
-    before = broker.clock.now_ms()
+    first_ms = broker.clock.now_ms()
     broker.load(path)
     [loaded] = broker.records("t")
-    assert before - HOUR_MS <= loaded.timestamp <= broker.clock.now_ms() - HOUR_MS
+    assert first_ms - HOUR_MS <= loaded.timestamp <= broker.clock.now_ms() - HOUR_MS
 
 
 def test_a_wrong_line_loads_nothing(tmp_path: Path, broker: Broker) -> None:
@@ -206,7 +206,9 @@ def test_a_directory_has_files_of_items_and_of_segments(tmp_path: Path, broker: 
 
 
 def test_only_committed_records_of_segments_are_loaded(tmp_path: Path, broker: Broker) -> None:
-    def sent(offset: int, value: bytes, producer: int, *, is_transactional: bool = True) -> bytes:
+    def batch_at(
+        offset: int, value: bytes, producer: int, *, is_transactional: bool = True
+    ) -> bytes:
         return bytes(
             build_batch(
                 [record(value)],
@@ -231,14 +233,14 @@ def test_only_committed_records_of_segments_are_loaded(tmp_path: Path, broker: B
 
     logs = segment(
         tmp_path,
-        sent(0, b"committed", 1),
-        sent(1, b"aborted", 2),
+        batch_at(0, b"committed", 1),
+        batch_at(1, b"aborted", 2),
         marker(2, 1, is_commit=True),
-        sent(3, b"idempotent", 7, is_transactional=False),
+        batch_at(3, b"idempotent", 7, is_transactional=False),
         marker(4, 2, is_commit=False),
-        sent(5, b"after an abort", 2),
+        batch_at(5, b"after an abort", 2),
     )
-    segment(tmp_path, marker(6, 2, is_commit=True), sent(7, b"open", 1), base_offset=6)
+    segment(tmp_path, marker(6, 2, is_commit=True), batch_at(7, b"open", 1), base_offset=6)
     expected = [b"committed", b"idempotent", b"after an abort"]
     assert broker.load(logs).records == {"t": 3}
     assert values(broker.records("t", isolation="read_committed")) == expected
@@ -265,11 +267,11 @@ def test_a_topic_of_append_time_dates_records_itself(tmp_path: Path, broker: Bro
     logs = segment(tmp_path, dated)
     config = '{"message.timestamp.type": "LogAppendTime"}'
     (logs / "topics.jsonl").write_text(f'{{"create": "t", "configs": {config}}}\n')
-    before = broker.clock.now_ms()
+    first_ms = broker.clock.now_ms()
     broker.load(logs)
     [loaded] = broker.records("t")
     assert loaded.timestamp_type == "LogAppendTime"
-    assert loaded.timestamp >= before
+    assert loaded.timestamp >= first_ms
 
 
 @pytest.mark.parametrize("magic", [V0, V1])
@@ -315,10 +317,10 @@ def test_loaded_batches_are_whole_by_an_independent_judge(tmp_path: Path, broker
     logs = segment(tmp_path, batch)
     broker.load(logs)
     partition = broker.call(lambda: broker._running.app.partitions.get("t", 0))
-    read = broker.call(
+    records = broker.call(
         lambda: partition.read(0, 1 << 20, isolation_level=READ_COMMITTED, min_one_batch=True)
     )
-    stored = bytes(read.records)
+    stored = bytes(records.records)
     assert read_header(stored).producer_id == -1
     [described] = judge.describe(stored)
     assert isinstance(described, dict)

@@ -108,8 +108,8 @@ def test_wrong_words_are_refused(words: dict[str, Any], why: str) -> None:
 def test_the_broker_stays_a_super_user_beside_those_of_the_test() -> None:
     settings = authorizer_settings({"super.users": "User:root"})
     assert settings["super.users"] == "User:root;User:broker"
-    named = {"authorizer.class.name": STANDARD_AUTHORIZER}
-    assert authorizer_settings(named) == {**named, "super.users": "User:broker"}
+    authorizer = {"authorizer.class.name": STANDARD_AUTHORIZER}
+    assert authorizer_settings(authorizer) == {**authorizer, "super.users": "User:broker"}
 
 
 # A broker.

@@ -58,7 +58,7 @@ def broker(shared: Broker) -> Broker:
     return shared
 
 
-def sent(broker: Broker, topic: str, *values: bytes) -> None:
+def send(broker: Broker, topic: str, *values: bytes) -> None:
     producer = Producer({"bootstrap.servers": broker.bootstrap, **QUIET})
     for value in values:
         producer.produce(topic, value, partition=0)
@@ -75,7 +75,7 @@ def objects_now() -> int:
 
 def test_nothing_is_left_behind() -> None:
     with Broker() as broker:  # what is loaded once stays loaded
-        sent(broker, "t", b"v")
+        send(broker, "t", b"v")
     process = psutil.Process()
     threads, handles = set(threading.enumerate()), process.num_fds()
     directories: list[str] = []
@@ -107,8 +107,8 @@ def test_it_starts_again_and_keeps_what_has_a_directory(tmp_path: Path) -> None:
 
 
 def test_a_start_that_fails_says_why_and_leaves_nothing() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as holder:
+        port = holder.getsockname()[1]
         broker = Broker(config={"listeners": f"PLAINTEXT://127.0.0.1:{port}"})
         with pytest.raises(Exception, match=f"cannot listen on 127.0.0.1:{port}"):
             broker.start()
@@ -161,12 +161,12 @@ async def test_no_call_stops_the_loop_of_the_test() -> None:
 
 
 def test_records_come_decoded(broker: Broker) -> None:
-    written = broker.produce("orders", b"v", key=b"k", headers=[("h", b"1")], timestamp=5)
-    (found,) = broker.records("orders")
-    assert found == written
-    assert (found.key, found.value, found.headers) == (b"k", b"v", (("h", b"1"),))
-    assert (found.offset, found.timestamp, found.timestamp_type) == (0, 5, "CreateTime")
-    assert broker.records("orders", found.partition) == [found]
+    record = broker.produce("orders", b"v", key=b"k", headers=[("h", b"1")], timestamp=5)
+    (copy,) = broker.records("orders")
+    assert copy == record
+    assert (copy.key, copy.value, copy.headers) == (b"k", b"v", (("h", b"1"),))
+    assert (copy.offset, copy.timestamp, copy.timestamp_type) == (0, 5, "CreateTime")
+    assert broker.records("orders", copy.partition) == [copy]
 
 
 def test_values_are_written_as_a_test_has_them(broker: Broker) -> None:
@@ -185,10 +185,10 @@ def test_values_are_written_as_a_test_has_them(broker: Broker) -> None:
 
 def test_a_list_is_as_many_records(broker: Broker) -> None:
     values = ["a", b"b", {"c": 1}, None, "d" * 20_000, "e"]
-    written = broker.produce("orders", values, partition=2)
-    assert [record.offset for record in written] == [0, 1, 2, 3, 4, 5]
-    assert broker.records("orders", 2) == written
-    assert [record.value for record in written[:4]] == [b"a", b"b", b'{"c": 1}', None]
+    records = broker.produce("orders", values, partition=2)
+    assert [record.offset for record in records] == [0, 1, 2, 3, 4, 5]
+    assert broker.records("orders", 2) == records
+    assert [record.value for record in records[:4]] == [b"a", b"b", b'{"c": 1}', None]
     assert broker.produce("orders", []) == []
 
 
@@ -211,12 +211,12 @@ def test_to_produce_costs_the_same_however_much_is_there(
 
 def test_a_record_is_there_once_it_is_synced() -> None:
     with Broker(topics=["t"], config={"log.flush.interval.messages": 1}) as broker:
-        written = broker.produce("t", ["a", "b"])
-        assert broker.records("t") == written
+        records = broker.produce("t", ["a", "b"])
+        assert broker.records("t") == records
 
 
 def test_records_of_clients_are_there(broker: Broker) -> None:
-    sent(broker, "orders", b"a", b"b")
+    send(broker, "orders", b"a", b"b")
     assert [record.value for record in broker.wait_for("orders", 2)] == [b"a", b"b"]
 
 
@@ -368,9 +368,9 @@ def test_requests_are_written_down(broker: Broker) -> None:
     producer.produce("orders", b"v", partition=0)
     producer.produce("orders", b"v", partition=0)
     assert producer.flush(60) == 0
-    seen = [request for request in broker.requests if request.client_id == "mine"]
-    assert {"ApiVersions", "Metadata", "Produce"} <= {request.api for request in seen}
-    assert all(request.error is None and request.duration_ms >= 0 for request in seen)
+    requests = [request for request in broker.requests if request.client_id == "mine"]
+    assert {"ApiVersions", "Metadata", "Produce"} <= {request.api for request in requests}
+    assert all(request.error is None and request.duration_ms >= 0 for request in requests)
     admin = AdminClient({"bootstrap.servers": broker.bootstrap, **QUIET})
     (future,) = admin.create_topics([NewTopic("orders", 1, 1)]).values()
     assert "already exists" in str(future.exception(10))
@@ -387,7 +387,7 @@ def test_requests_are_written_down(broker: Broker) -> None:
 
 
 def test_after_a_reset_it_is_as_at_the_start(broker: Broker) -> None:
-    sent(broker, "orders", b"v")
+    send(broker, "orders", b"v")
     broker.create_topic("more", partitions=2)
     resource = ConfigResource(
         ConfigResource.Type.BROKER,
@@ -462,8 +462,8 @@ async def test_calls_that_wait_have_an_async_form(cluster: Cluster) -> None:
     leader = cluster.broker(0)
     leader.produce("t", ["x", "y"])
     assert len(await leader.wait_for_async("t", 2)) == 2
-    found = await leader.wait_for_requests_async("Fetch")
-    assert found[0].api == "Fetch"
+    requests = await leader.wait_for_requests_async("Fetch")
+    assert requests[0].api == "Fetch"
 
 
 def test_a_killed_broker_says_so(cluster: Cluster) -> None:
@@ -542,9 +542,9 @@ def test_data_without_a_directory_go_at_the_end(
         own = Path(served._own_dir or "")
         assert own.is_dir()
     assert not own.exists()
-    kept = make(data_dir=tmp_path / "new" / "data")
-    with kept:
-        assert kept._own_dir is None
+    broker_of_directory = make(data_dir=tmp_path / "new" / "data")
+    with broker_of_directory:
+        assert broker_of_directory._own_dir is None
     assert list((tmp_path / "new" / "data").iterdir())
 
 
@@ -552,15 +552,15 @@ def test_data_without_a_directory_go_at_the_end(
 
 
 def test_a_thread_serves_between_begin_and_end() -> None:
-    seen: list[str] = []
+    lines: list[str] = []
 
     @asynccontextmanager
     async def serving() -> AsyncIterator[None]:
-        seen.append("begin")
+        lines.append("begin")
         yield
-        seen.append("end")
+        lines.append("end")
 
-    thread = LoopThread(serving, on_end=lambda: seen.append("over"))
+    thread = LoopThread(serving, on_end=lambda: lines.append("over"))
     thread.begin().result(10)
     with pytest.raises(RuntimeError, match="is running"):
         thread.begin()
@@ -573,7 +573,7 @@ def test_a_thread_serves_between_begin_and_end() -> None:
     assert ended is not None
     ended.result(10)
     thread.join()
-    assert seen == ["begin", "end", "over"]
+    assert lines == ["begin", "end", "over"]
     assert not thread.is_running
     assert thread.end() is None
 

@@ -31,7 +31,7 @@ def produce(cluster: Cluster, values: list[str]) -> list[str]:
     """Produce with acks=all; return the errors."""
     errors: list[str] = []
 
-    def told(error: ClientError | None, _message: Message) -> None:
+    def note(error: ClientError | None, _message: Message) -> None:
         if error is not None:
             errors.append(str(error))
 
@@ -39,7 +39,7 @@ def produce(cluster: Cluster, values: list[str]) -> list[str]:
         {"bootstrap.servers": cluster.bootstrap, "enable.idempotence": True, "linger.ms": 1}
     )
     for value in values:
-        producer.produce("t", value, on_delivery=told)
+        producer.produce("t", value, on_delivery=note)
     assert producer.flush(TIMEOUT_S) == 0
     return errors
 
@@ -68,12 +68,12 @@ def test_three_brokers_share_the_partitions(cluster: Cluster) -> None:
 
 
 def test_records_survive_the_leader_and_the_controller(cluster: Cluster) -> None:
-    before = [f"before-{n}" for n in range(300)]
+    first_values = [f"before-{n}" for n in range(300)]
     after = [f"after-{n}" for n in range(300)]
-    assert produce(cluster, before) == []
+    assert produce(cluster, first_values) == []
     cluster.kill(0)
     assert produce(cluster, after) == []
-    assert sorted(consume(cluster, 600)) == sorted(before + after)
+    assert sorted(consume(cluster, 600)) == sorted(first_values + after)
     assert cluster.controller in {1, 2}
     cluster.restart(0)
     cluster.wait_until_in_sync()
@@ -92,11 +92,11 @@ def test_committed_offsets_survive_their_coordinator(cluster: Cluster) -> None:
         }
     )
     consumer.subscribe(["t"])
-    seen: list[object] = []
+    results: list[object] = []
 
     def has_all() -> bool:
-        seen.extend(consumer.consume(100, 0.1))
-        return len(seen) >= 30
+        results.extend(consumer.consume(100, 0.1))
+        return len(results) >= 30
 
     wait_until(has_all, "30 records")
     committed = {
@@ -107,8 +107,8 @@ def test_committed_offsets_survive_their_coordinator(cluster: Cluster) -> None:
     assert sum(committed.values()) == 30
     cluster.kill(cluster.leader("__consumer_offsets"))
     places = [TopicPartition("t", partition) for partition in committed]
-    found = consumer.committed(places, TIMEOUT_S)
-    assert {place.partition: place.offset for place in found} == committed
+    offsets = consumer.committed(places, TIMEOUT_S)
+    assert {place.partition: place.offset for place in offsets} == committed
     consumer.close()
 
 

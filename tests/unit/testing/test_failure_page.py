@@ -30,7 +30,7 @@ def page_of(*views: View, error: str = "AssertionError", log_lines: tuple[str, .
     return page(FailedTest("test_it", NOON_MS, 1500, "test", error, views, log_lines))
 
 
-def shown(snapshot: Snapshot, *secrets: str) -> str:
+def snapshot_page(snapshot: Snapshot, *secrets: str) -> str:
     return page_of(View("Broker", snapshot, "", frozenset(secrets)))
 
 
@@ -45,7 +45,9 @@ def record(value: bytes | None, size: int | None = None, at_ms: int = NOON_MS) -
 
 def records_page(*records: SnapshotRecord) -> list[str]:
     partitions = [PartitionSnapshot(0, -1, (0, 1), (0,), 0, 9, 7)]
-    return cells(shown(EMPTY._replace(topics=[TopicSnapshot("t", False, {}, partitions, records)])))
+    return cells(
+        snapshot_page(EMPTY._replace(topics=[TopicSnapshot("t", False, {}, partitions, records)]))
+    )
 
 
 @pytest.mark.parametrize(
@@ -85,7 +87,9 @@ def test_a_group_has_its_lag_where_all_ends_are_known() -> None:
     ahead, unknown = OffsetSnapshot("t", 1, 9, 5), OffsetSnapshot("u", 0, 5, -1)
     group = GroupSnapshot("g", "consumer", "Stable", [member], [read_in_part, ahead])
     texts = cells(
-        shown(EMPTY._replace(groups=[group, group._replace(offsets=[read_in_part, unknown])]))
+        snapshot_page(
+            EMPTY._replace(groups=[group, group._replace(offsets=[read_in_part, unknown])])
+        )
     )
     assert texts[:10] == ["g", "consumer", "Stable", "1", "4", "g", "consumer", "Stable", "1", "–"]
     assert any(cell.endswith("t-99 and 50 more") for cell in texts)
@@ -95,7 +99,7 @@ def test_a_group_has_its_lag_where_all_ends_are_known() -> None:
 def test_a_transaction_shows_when_it_began() -> None:
     transaction = TransactionSnapshot("mover", "Ongoing", 3, 1, [("t", 0)], NOON_MS, 60_000)
     idle = transaction._replace(transactional_id="idle", partitions=[], started_ms=-1)
-    assert cells(shown(EMPTY._replace(transactions=[transaction, idle]))) == [
+    assert cells(snapshot_page(EMPTY._replace(transactions=[transaction, idle]))) == [
         *("mover", "Ongoing", "3", "1", "t-0", "14:13:20.000", "1 min"),
         *("idle", "Ongoing", "3", "1", "–", "–", "1 min"),
     ]
@@ -129,8 +133,8 @@ def test_a_long_error_keeps_its_end() -> None:
 
 def test_brokers_are_a_table_where_there_are_several() -> None:
     first = BrokerSnapshot(0, "127.0.0.1:9", "running", True)
-    assert "Controller" not in shown(EMPTY._replace(brokers=[first]))
+    assert "Controller" not in snapshot_page(EMPTY._replace(brokers=[first]))
     second = first._replace(broker_id=1, state="killed", is_controller=False)
-    assert cells(shown(EMPTY._replace(brokers=[first, second])))[4:] == [
+    assert cells(snapshot_page(EMPTY._replace(brokers=[first, second])))[4:] == [
         *("1", "127.0.0.1:9", "killed", "no"),
     ]

@@ -292,9 +292,11 @@ def test_columns_are_as_wide_as_their_longest_text() -> None:
 
 
 def test_requests_say_who_asked_and_how_it_ended() -> None:
-    asked = SeenRequest("Produce", 9, "mine", "127.0.0.1:5", AT_MS, 0.25, "NOT_LEADER_OR_FOLLOWER")
+    request = SeenRequest(
+        "Produce", 9, "mine", "127.0.0.1:5", AT_MS, 0.25, "NOT_LEADER_OR_FOLLOWER"
+    )
     fine = SeenRequest("Fetch", 12, None, "127.0.0.1:5", AT_MS, 12.0, None)
-    assert request_lines([asked, fine]) == [
+    assert request_lines([request, fine]) == [
         "time          client  request     answer                  ms",
         "22:13:20.123  mine    Produce v9  NOT_LEADER_OR_FOLLOWER  0.2",
         "22:13:20.123  -       Fetch v12   ok                      12.0",

@@ -33,9 +33,7 @@ def test_a_client_sees_the_broker_of_then(dialogue: Path) -> None:
         metadata = AdminClient({"bootstrap.servers": broker.bootstrap}).list_topics(
             "golden", timeout=60
         )
-        assert [(known.host, known.port) for known in metadata.brokers.values()] == [
-            (host, int(port))
-        ]
+        assert [(node.host, node.port) for node in metadata.brokers.values()] == [(host, int(port))]
         assert set(metadata.topics) == {"golden"}
         assert {exchange.api for exchange in broker.exchanges} == {"ApiVersions", "Metadata"}
         assert broker.refusals == []

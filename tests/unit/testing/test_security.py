@@ -46,14 +46,14 @@ def test_a_directory_keeps_its_authority(tmp_path: Path) -> None:
 def test_the_name_of_a_user_is_not_the_name_of_another_file(tmp_path: Path, user: str) -> None:
     directory = tmp_path / "tls"
     security = Security("SSL", directory)
-    before = {path.name: path.read_bytes() for path in directory.iterdir()}
+    first_files = {path.name: path.read_bytes() for path in directory.iterdir()}
     settings = security.client_settings("aiokafka", "localhost:1", user=user)
     assert principal(security, settings["ssl_context"]) == f"User:{user}"
-    shown = security.client_settings("java", "localhost:1", user=user)
-    own = Path(shown["ssl.keystore.location"])
+    own_settings = security.client_settings("java", "localhost:1", user=user)
+    own = Path(own_settings["ssl.keystore.location"])
     assert own.parent == directory / "users"
-    assert own.read_bytes() not in before.values()
-    assert {path.name for path in directory.iterdir()} == {*before, "users"}
+    assert own.read_bytes() not in first_files.values()
+    assert {path.name for path in directory.iterdir()} == {*first_files, "users"}
 
 
 def test_wrong_words_are_refused(tmp_path: Path) -> None:
@@ -171,9 +171,9 @@ def test_a_password_with_any_letters_comes_through_a_file(password: str) -> None
     access = PLAIN._replace(protocol=SecurityProtocol.SASL_PLAINTEXT, login=login)
     lines = [f"{key}={value}" for key, value in CLIENTS["java-properties"](access).items()]
     assert all(line.isascii() for line in lines)
-    read = parse_properties("\n".join(lines))
-    assert read == CLIENTS["java"](access)
-    options = parse_line(read["sasl.jaas.config"]).options
+    properties = parse_properties("\n".join(lines))
+    assert properties == CLIENTS["java"](access)
+    options = parse_line(properties["sasl.jaas.config"]).options
     assert options == {"username": "al ice\\", "password": password}
 
 

@@ -16,32 +16,32 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Said(NamedTuple):
+class Outcome(NamedTuple):
     output: str
     errors: str
     code: int
 
 
 @pytest.fixture
-def dump() -> Callable[..., Said]:
+def dump() -> Callable[..., Outcome]:
     """`minibroker dump-log` with these words."""
 
-    def run(*words: object) -> Said:
+    def run(*words: object) -> Outcome:
         out, errors = io.StringIO(), io.StringIO()
         code = run_words(["dump-log", *map(str, words)], out, errors)
-        return Said(out.getvalue(), errors.getvalue(), code)
+        return Outcome(out.getvalue(), errors.getvalue(), code)
 
     return run
 
 
 @pytest.fixture
-def check() -> Callable[..., Said]:
+def check() -> Callable[..., Outcome]:
     """`minibroker check-log` with these words."""
 
-    def run(*words: object) -> Said:
+    def run(*words: object) -> Outcome:
         out, errors = io.StringIO(), io.StringIO()
         code = run_words(["check-log", *map(str, words)], out, errors)
-        return Said(out.getvalue(), errors.getvalue(), code)
+        return Outcome(out.getvalue(), errors.getvalue(), code)
 
     return run
 
@@ -56,15 +56,15 @@ def data(tmp_path: Path) -> Path:
     settings = config(index_interval_bytes=100)
     log = manager.create_log("t", 0, TOPIC_ID, settings)
     for number in range(9):
-        sent = batch(b"value-%d" % number * 5, timestamp_ms=NOW_MS + number)
-        append_records(log, sent, 0, NOW_MS)
+        one_batch = batch(b"value-%d" % number * 5, timestamp_ms=NOW_MS + number)
+        append_records(log, one_batch, 0, NOW_MS)
     producer = {"producer_id": 7, "producer_epoch": 0}
-    sent = batch(b"x", b"y", sequence=0, **producer)
-    sent[22] |= 0x10  # transactional
+    one_batch = batch(b"x", b"y", sequence=0, **producer)
+    one_batch[22] |= 0x10  # transactional
     from minibroker.kafka.records.batch import compute_crc  # noqa: PLC0415
 
-    sent[17:21] = compute_crc(sent, 0, len(sent)).to_bytes(4, "big")
-    append_records(log, sent, 0, NOW_MS)
+    one_batch[17:21] = compute_crc(one_batch, 0, len(one_batch)).to_bytes(4, "big")
+    append_records(log, one_batch, 0, NOW_MS)
     end_transaction(log, 7, is_commit=False)
     log.roll()
     for number in range(10):

@@ -17,7 +17,7 @@ from tests.support.kraft_metadata import full_metadata
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.unit.tools.conftest import Said
+    from tests.unit.tools.conftest import Outcome
 
 
 @pytest.mark.parametrize("name", ["recovery-point", "log-start", "replication", "cleaner"])
@@ -41,21 +41,21 @@ def test_two_directories_of_one_broker(data: Path, tmp_path: Path) -> None:
     shutil.copytree(data / "t-0", other / "t-0")
     text = (other / "meta.properties").read_text().replace("broker.id=0", "broker.id=1")
     (other / "meta.properties").write_text(text)
-    found = "\n".join(broken_things(data, other))
-    assert f"{other}/t-0: the partition is in {data}/t-0, too [duplicate]" in found
-    assert "[topic-id]" in found
-    assert "broker 1 of cluster" in found
+    findings = "\n".join(broken_things(data, other))
+    assert f"{other}/t-0: the partition is in {data}/t-0, too [duplicate]" in findings
+    assert "[topic-id]" in findings
+    assert "broker 1 of cluster" in findings
 
 
 def test_directories_that_are_no_partitions_are_notes(
-    check: Callable[..., Said], data: Path
+    check: Callable[..., Outcome], data: Path
 ) -> None:
     (data / "lost+found").mkdir()
     (data / f"t-1.{'0' * 32}-delete").mkdir()
     shutil.copytree(data / "t-0", data / f"t-0.{'0' * 32}-future")
-    said = check("--strict", data)
-    assert said.code == 0
-    assert said.output.count("[directory]") == 3
+    report = check("--strict", data)
+    assert report.code == 0
+    assert report.output.count("[directory]") == 3
 
 
 def test_an_owner_that_cannot_be_read(data: Path) -> None:
@@ -87,27 +87,27 @@ def test_a_topic_id_that_is_none(data: Path) -> None:
     assert "[metadata]" in "\n".join(broken_things(data))
 
 
-def test_leftovers_are_notes(check: Callable[..., Said], data: Path) -> None:
+def test_leftovers_are_notes(check: Callable[..., Outcome], data: Path) -> None:
     for name in ("00000000000000000000.log.deleted", "00000000000000000000.log.cleaned"):
         (data / "t-0" / name).touch()
     (data / "t-0" / "00000000000000000005.index").touch()
-    said = check("--strict", data)
-    assert said.code == 0
-    assert said.output.count("[leftover]") == 2
-    assert "00000000000000000005.index: no .log beside it" in said.output
+    report = check("--strict", data)
+    assert report.code == 0
+    assert report.output.count("[leftover]") == 2
+    assert "00000000000000000005.index: no .log beside it" in report.output
 
 
-def test_an_empty_partition(check: Callable[..., Said], data: Path) -> None:
+def test_an_empty_partition(check: Callable[..., Outcome], data: Path) -> None:
     (data / "empty-3").mkdir()
-    said = check(data)
-    assert said.code == 0
-    assert "empty-3: no segment: an empty log [no-segment]" in said.output
+    report = check(data)
+    assert report.code == 0
+    assert "empty-3: no segment: an empty log [no-segment]" in report.output
     metadata = "version: 0\ntopic_id: " + "B" * 21 + "A"
     (data / "empty-3" / "partition.metadata").write_text(metadata)
     assert "0 broken, 0 notes" in check(data).output
 
 
-def test_metadata_of_kraft_are_read(check: Callable[..., Said], data: Path) -> None:
+def test_metadata_of_kraft_are_read(check: Callable[..., Outcome], data: Path) -> None:
     records = list(records_of(full_metadata("4.4", bytes(16))))
     path = Path(write_metadata_directory(REAL_FILES, str(data), records, SnapshotId(9, 1), 0))
     answer = check(str(data))

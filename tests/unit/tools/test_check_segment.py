@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 def batch(base_offset: int = 0, epoch: int = 0, **fields: int) -> bytearray:
     """Two records; `fields` are bytes of the header to change: `at_23=…`, CRC made right again."""
     records = [Record(0, 5, None, b"a"), Record(1, 6, None, b"b")]
-    sent = build_batch(records, base_offset=base_offset, leader_epoch=epoch)
+    one_batch = build_batch(records, base_offset=base_offset, leader_epoch=epoch)
     for name, value in fields.items():
-        sent[int(name.removeprefix("at_"))] = value
-    sent[17:21] = compute_crc(sent, 0, len(sent)).to_bytes(4, "big")
-    return sent
+        one_batch[int(name.removeprefix("at_"))] = value
+    one_batch[17:21] = compute_crc(one_batch, 0, len(one_batch)).to_bytes(4, "big")
+    return one_batch
 
 
 def found_in(path: Path, *batches: bytes | bytearray, following: int | None = None) -> str:
@@ -173,6 +173,6 @@ def test_a_snapshot_that_cannot_be_read_or_is_beyond_the_log(data: Path) -> None
     content = path.read_bytes()
     (data / "t-0" / "00000000000000000099.snapshot").write_bytes(content)
     path.write_bytes(content[:-1])
-    found = "\n".join(broken_things(data))
-    assert "[snapshot]" in found
-    assert "the log ends at offset 23 [snapshot-offset]" in found
+    findings = "\n".join(broken_things(data))
+    assert "[snapshot]" in findings
+    assert "the log ends at offset 23 [snapshot-offset]" in findings

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from tests.unit.tools.conftest import Said
+    from tests.unit.tools.conftest import Outcome
 
 LOG = "t-0/00000000000000000000.log"
 
@@ -25,23 +25,23 @@ def test_the_command_line_knows_both(data: Path, capsys: pytest.CaptureFixture[s
     assert main(["check-log", str(data)]) == 0
     assert capsys.readouterr().out == "1 partitions, 3 segments: 0 broken, 0 notes\n"
     assert main(["--help"]) == 0
-    said = capsys.readouterr().out
-    assert "\n  dump-log  " in said
-    assert "\n  check-log  " in said
+    output = capsys.readouterr().out
+    assert "\n  dump-log  " in output
+    assert "\n  check-log  " in output
 
 
-def test_help(dump: Callable[..., Said], check: Callable[..., Said]) -> None:
+def test_help(dump: Callable[..., Outcome], check: Callable[..., Outcome]) -> None:
     assert dump("--help").output.startswith("minibroker dump-log:")
     assert check("-h").output.startswith("minibroker check-log:")
 
 
 def test_wrong_usage_is_one_sentence_and_exit_code_2(
-    dump: Callable[..., Said], check: Callable[..., Said], tmp_path: Path
+    dump: Callable[..., Outcome], check: Callable[..., Outcome], tmp_path: Path
 ) -> None:
-    for said in (dump(), dump("--files"), dump("--nonsense"), check(), check("--nonsense")):
-        assert said.code == 2
-        assert said.errors.count("\n") == 1
-        assert said.errors.endswith("--help\n")
+    for report in (dump(), dump("--files"), dump("--nonsense"), check(), check("--nonsense")):
+        assert report.code == 2
+        assert report.errors.count("\n") == 1
+        assert report.errors.endswith("--help\n")
     nothing = check(tmp_path)
     assert nothing.code == 2
     assert "is no data directory" in nothing.errors

@@ -28,57 +28,57 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tests.unit.tools.conftest import Said
+    from tests.unit.tools.conftest import Outcome
 
 
 NAME = "00000000000000000000"
 
 
-def test_batches_and_records(dump: Callable[..., Said], data: Path) -> None:
-    said = dump("--print-data-log", data / "t-0" / f"{NAME}.log")
-    lines = said.output.splitlines()
+def test_batches_and_records(dump: Callable[..., Outcome], data: Path) -> None:
+    report = dump("--print-data-log", data / "t-0" / f"{NAME}.log")
+    lines = report.output.splitlines()
     assert lines[:2] == [f"Dumping {data}/t-0/{NAME}.log", "Log starting offset: 0"]
     assert lines[2].startswith("baseOffset: 0 lastOffset: 0 count: 1 baseSequence: -1")
     assert lines[3].startswith("| offset: 0 CreateTime: 1700000000000 keySize: -1 valueSize: 35")
     assert lines[3].endswith("headerKeys: [] payload: " + "value-0" * 5)
     assert lines[-1].endswith("endTxnMarker: ABORT coordinatorEpoch: 0")
-    assert (said.errors, said.code) == ("", 0)
+    assert (report.errors, report.code) == ("", 0)
 
 
-def test_without_metadata_and_only_some_bytes(dump: Callable[..., Said], data: Path) -> None:
+def test_without_metadata_and_only_some_bytes(dump: Callable[..., Outcome], data: Path) -> None:
     path = data / "t-0" / f"{NAME}.log"
-    said = dump("--print-data-log", "--skip-record-metadata", "--max-bytes", 250, path)
-    assert said.output.splitlines()[3] == " payload: " + "value-0" * 5
-    assert "invalid bytes" not in said.output
-    assert said.output.count("baseOffset") == 2
+    report = dump("--print-data-log", "--skip-record-metadata", "--max-bytes", 250, path)
+    assert report.output.splitlines()[3] == " payload: " + "value-0" * 5
+    assert "invalid bytes" not in report.output
+    assert report.output.count("baseOffset") == 2
 
 
-def test_a_torn_end_and_gaps(dump: Callable[..., Said], tmp_path: Path) -> None:
+def test_a_torn_end_and_gaps(dump: Callable[..., Outcome], tmp_path: Path) -> None:
     path = tmp_path / f"{NAME}.log"
     record = [Record(0, 1, None, b"v")]
     path.write_bytes(build_batch(record) + build_batch(record, base_offset=4) + b"torn")
-    said = dump("--deep-iteration", path)
-    assert said.output.endswith(f"Found 4 invalid bytes at the end of {NAME}.log\n")
-    assert said.errors == f"Non-consecutive offsets in {path}\n  0 is followed by 4\n"
-    assert said.code == 0
+    report = dump("--deep-iteration", path)
+    assert report.output.endswith(f"Found 4 invalid bytes at the end of {NAME}.log\n")
+    assert report.errors == f"Non-consecutive offsets in {path}\n  0 is followed by 4\n"
+    assert report.code == 0
 
 
 def test_damage_beyond_reading_on_is_one_sentence(
-    dump: Callable[..., Said], tmp_path: Path
+    dump: Callable[..., Outcome], tmp_path: Path
 ) -> None:
     path = tmp_path / f"{NAME}.log"
     path.write_bytes(bytes(100))
-    said = dump(path, path)
-    assert said.code == 1
-    assert said.output.count("Dumping") == 1
-    assert said.errors.startswith(f"minibroker dump-log: {path}: length 0 in the batch")
+    report = dump(path, path)
+    assert report.code == 1
+    assert report.output.count("Dumping") == 1
+    assert report.errors.startswith(f"minibroker dump-log: {path}: length 0 in the batch")
     assert dump(tmp_path / "absent.log").code == 1
     assert dump(tmp_path / "notes.txt").errors.startswith("Ignoring unknown file")
     (tmp_path / f"{NAME}9.log").mkdir()
     assert "is a directory" in dump(tmp_path / f"{NAME}9.log").errors.lower()
 
 
-def test_a_metadata_snapshot_by_its_name(dump: Callable[..., Said], tmp_path: Path) -> None:
+def test_a_metadata_snapshot_by_its_name(dump: Callable[..., Outcome], tmp_path: Path) -> None:
     path = tmp_path / f"{NAME}-0000000003.checkpoint"
     path.write_bytes(b"")
     assert "Snapshot end offset: 0, epoch: 3" in dump(path).output
@@ -154,24 +154,24 @@ def test_refused(words: list[str], sentence: str) -> None:
 # Indexes, transaction index and snapshot, and what does not fit.
 
 
-def test_every_kind_of_file(dump: Callable[..., Said], data: Path) -> None:
+def test_every_kind_of_file(dump: Callable[..., Outcome], data: Path) -> None:
     files = sorted(path for path in (data / "t-0").iterdir() if path.suffix in _SUFFIXES)
-    said = dump(*files)
-    assert (said.errors, said.code) == ("", 0)
-    assert "offset: 2 position: 206" in said.output
-    assert "timestamp: 1700000000008 offset: 8" in said.output
+    report = dump(*files)
+    assert (report.errors, report.code) == ("", 0)
+    assert "offset: 2 position: 206" in report.output
+    assert "timestamp: 1700000000008 offset: 8" in report.output
     assert "version: 0 producerId: 7 firstOffset: 9 lastOffset: 11 lastStableOffset: 12" in (
-        said.output
+        report.output
     )
     assert "producerId: 7 producerEpoch: 0 coordinatorEpoch: 0 currentTxnFirstOffset: Opt" in (
-        said.output
+        report.output
     )
 
 
 _SUFFIXES = (".index", ".timeindex", ".txnindex", ".snapshot")
 
 
-def test_sanity_and_verification_only(dump: Callable[..., Said], data: Path) -> None:
+def test_sanity_and_verification_only(dump: Callable[..., Outcome], data: Path) -> None:
     index = data / "t-0" / f"{NAME}.index"
     assert dump("--index-sanity-check", index).output.endswith("passed sanity check.\n")
     assert dump("--verify-index-only", index).output == f"Dumping {index}\n"
@@ -181,29 +181,29 @@ def test_sanity_and_verification_only(dump: Callable[..., Said], data: Path) -> 
     assert dump(empty).output.endswith(f"{empty} is empty.\n")
 
 
-def test_entries_that_do_not_fit(dump: Callable[..., Said], data: Path) -> None:
+def test_entries_that_do_not_fit(dump: Callable[..., Outcome], data: Path) -> None:
     index = data / "t-0" / f"{NAME}.index"
     index.write_bytes(struct.pack(">iiii", 2, 206, 5, 206))
-    said = dump(index)
-    assert said.errors == f"Mismatches in :{index}\n  Index offset: 5, log offset: 2\n"
+    report = dump(index)
+    assert report.errors == f"Mismatches in :{index}\n  Index offset: 5, log offset: 2\n"
     times = data / "t-0" / f"{NAME}.timeindex"
     entry = struct.Struct(">qi")
     times.write_bytes(entry.pack(5, 2) + entry.pack(4, 4) + entry.pack(9, 99))
-    said = dump(times)
-    assert f"Found timestamp mismatch in :{times}" in said.errors
-    assert "  Index timestamp: 4, Previously indexed timestamp: 5" in said.errors
-    assert "Indexed offset: 99, found log offset: -1" in said.errors
+    report = dump(times)
+    assert f"Found timestamp mismatch in :{times}" in report.errors
+    assert "  Index timestamp: 4, Previously indexed timestamp: 5" in report.errors
+    assert "Indexed offset: 99, found log offset: -1" in report.errors
     index.write_bytes(struct.pack(">ii", 2, 999_999))
     assert dump(index).code == 1
     assert "an entry points to position 999999" in dump(index).errors
 
 
-def test_a_damaged_snapshot_is_said_and_passed_by(dump: Callable[..., Said], data: Path) -> None:
+def test_a_damaged_snapshot_is_said_and_passed_by(dump: Callable[..., Outcome], data: Path) -> None:
     path = data / "t-0" / "00000000000000000012.snapshot"
     path.write_bytes(path.read_bytes()[:-1])
-    said = dump(path)
-    assert said.code == 0
-    assert "producer snapshot has CRC" in said.errors
+    report = dump(path)
+    assert report.code == 0
+    assert "producer snapshot has CRC" in report.errors
 
 
 @pytest.mark.parametrize("count", [0, 1, 5, 1023, 1024, 1025, 3000])
@@ -273,13 +273,13 @@ def test_null_is_nothing() -> None:
 
 
 def test_every_line_is_an_object_that_names_file_and_type(
-    dump: Callable[..., Said], data: Path
+    dump: Callable[..., Outcome], data: Path
 ) -> None:
     files = sorted((data / "t-0").iterdir())
-    said = dump("--json", "--print-data-log", *files)
-    found = [json.loads(line) for line in said.output.splitlines()]
-    assert all(line["file"] in map(str, files) for line in found)
-    assert {line["type"] for line in found} == {
+    report = dump("--json", "--print-data-log", *files)
+    lines = [json.loads(line) for line in report.output.splitlines()]
+    assert all(line["file"] in map(str, files) for line in lines)
+    assert {line["type"] for line in lines} == {
         "aborted_transaction",
         "batch",
         "empty_index",
@@ -290,12 +290,12 @@ def test_every_line_is_an_object_that_names_file_and_type(
         "time_entry",
         "unknown_file",
     }
-    (marker,) = [line for line in found if line.get("control_type")]
+    (marker,) = [line for line in lines if line.get("control_type")]
     assert (marker["control_type"], marker["offset"]) == ("ABORT", 11)
-    assert [line["value"] for line in found if "value" in line][-1] == "last"
+    assert [line["value"] for line in lines if "value" in line][-1] == "last"
 
 
-def test_reports_are_objects_too(dump: Callable[..., Said], data: Path) -> None:
+def test_reports_are_objects_too(dump: Callable[..., Outcome], data: Path) -> None:
     index = data / "t-0" / "00000000000000000000.index"
     index.write_bytes(b"\0\0\0\5\0\0\0\xce")
     last = json.loads(dump("--json", index).output.splitlines()[-1])

@@ -119,7 +119,7 @@ def test_a_torn_message_ends_the_log(tmp_path: Path, tail: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("segments", "place", "left"),
+    ("segments", "place", "positions"),
     [
         ([[A, message(b"bb", crc=1), C]], "0000.kafka, byte 11: a message has CRC", [0, 11, 23]),
         (
@@ -136,18 +136,18 @@ def test_a_torn_message_ends_the_log(tmp_path: Path, tail: bytes) -> None:
     ],
 )
 def test_damage_is_refused_with_its_place_or_left_out(
-    tmp_path: Path, segments: list[list[bytes]], place: str, left: list[int]
+    tmp_path: Path, segments: list[list[bytes]], place: str, positions: list[int]
 ) -> None:
     write_log(tmp_path, "orders-0", *segments)
     log = log_of(tmp_path)
     with pytest.raises(CorruptionError, match=place):
         read(log)
     messages, (note,) = skipping(log)
-    assert [position for position, _, _ in messages] == left
+    assert [position for position, _, _ in messages] == positions
     assert [values for _, _, values in messages if not values] == [[]]
     assert note.endswith("; it is left out")
     ends = [end for _, end, _ in messages]
-    assert ends[:-1] == left[1:]
+    assert ends[:-1] == positions[1:]
     assert ends[-1] == sum(len(part) for segment in segments for part in segment)
 
 

@@ -37,9 +37,9 @@ def test_all_formats_one_behind_the_other(tmp_path: Path) -> None:
         assert b"".join(batch.content() for batch in batches) == file.read(0, file.size_bytes)
 
 
-@pytest.mark.parametrize("kept", [1, 12, 17, 18, 61])
-def test_a_cut_batch_ends_the_walk(tmp_path: Path, kept: int) -> None:
-    with LogFile(written(tmp_path, batch(), batch()[:kept])) as file:
+@pytest.mark.parametrize("length", [1, 12, 17, 18, 61])
+def test_a_cut_batch_ends_the_walk(tmp_path: Path, length: int) -> None:
+    with LogFile(written(tmp_path, batch(), batch()[:length])) as file:
         assert [batch.position for batch in file.batches()] == [0]
 
 
@@ -68,8 +68,8 @@ def test_lengths_and_magics_that_no_format_has(tmp_path: Path) -> None:
     odd = bytearray(batch())
     odd[16] = 66
     with LogFile(written(tmp_path, bytes(odd))) as file:
-        (found,) = file.batches()
-        assert found.header.magic == 66
+        (one_batch,) = file.batches()
+        assert one_batch.header.magic == 66
     odd[16] = 0xFF
     with LogFile(written(tmp_path, bytes(odd))) as file, pytest.raises(CorruptionError):
         list(file.batches())

@@ -42,14 +42,14 @@ def records_in(path: Path, content: bytes) -> list[LogRecord]:
 
 
 def test_sequences_follow_the_batch_s_first_and_wrap(tmp_path: Path) -> None:
-    sent = build_batch(
+    one_batch = build_batch(
         [Record(0, 1, b"k", None), Record(1, 2, None, b"v")],
         base_offset=5,
         producer_id=1,
         producer_epoch=0,
         base_sequence=2**31 - 1,
     )
-    first, second = records_in(tmp_path, bytes(sent))
+    first, second = records_in(tmp_path, bytes(one_batch))
     assert (first.offset, first.sequence, first.key, first.crc) == (5, 2**31 - 1, b"k", None)
     assert (second.offset, second.sequence, second.value) == (6, 0, b"v")
 
@@ -57,9 +57,9 @@ def test_sequences_follow_the_batch_s_first_and_wrap(tmp_path: Path) -> None:
 def test_a_wrapper_of_format_1_counts_from_its_own_offset(tmp_path: Path) -> None:
     inner = message_sets.plain(b"a", b"b", b"c")
     wrapper = message_sets.wrapper(message_sets.GZIP, inner, offset=12)
-    found = records_in(tmp_path, wrapper)
-    assert [record.offset for record in found] == [10, 11, 12]
-    assert [record.is_valid for record in found] == [True] * 3
+    records = records_in(tmp_path, wrapper)
+    assert [record.offset for record in records] == [10, 11, 12]
+    assert [record.is_valid for record in records] == [True] * 3
     late = message_sets.wrapper(
         message_sets.GZIP, inner, offset=12, attributes=message_sets.APPEND_TIME, timestamp=99
     )
@@ -70,8 +70,8 @@ def test_a_wrapper_of_format_0_keeps_its_offsets(tmp_path: Path) -> None:
     inner = message_sets.message(b"a", magic=0, offset=7)
     inner += message_sets.message(b"b", magic=0, offset=9, wrong_crc=True)
     wrapper = message_sets.wrapper(message_sets.SNAPPY, inner, magic=0, offset=9)
-    found = records_in(tmp_path, wrapper)
-    assert [(record.offset, record.timestamp, record.is_valid) for record in found] == [
+    records = records_in(tmp_path, wrapper)
+    assert [(record.offset, record.timestamp, record.is_valid) for record in records] == [
         (7, -1, True),
         (9, -1, False),
     ]
@@ -232,8 +232,8 @@ def test_tiered_storage() -> None:
     deleted = b"\x01\x02\x00" + b"\x02t" + bytes(16) + bytes(4) + b"\x00" + bytes(12)
     state = {0: "DELETE_PARTITION_MARKED", 2: "DELETE_PARTITION_FINISHED"}
     for number, name in state.items():
-        shown = decode_remote_record(record(None, deleted + bytes([number, 0]))).value
-        assert shown == (
+        value = decode_remote_record(record(None, deleted + bytes([number, 0]))).value
+        assert value == (
             f"RemotePartitionDeleteMetadata{{topicPartition={'A' * 22}:t-0, state={name}, "
             "eventTimestampMs=0, brokerId=0}"
         )

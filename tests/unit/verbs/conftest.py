@@ -63,8 +63,8 @@ class Program:
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[Broker]:
-    with Broker() as made:
-        yield made
+    with Broker() as new_broker:
+        yield new_broker
 
 
 @pytest.fixture

@@ -111,7 +111,7 @@ def test_a_tab_completes_verbs_flags_values_and_paths(terminal: Terminal, tmp_pa
 
 def test_fish(path: str, tmp_path: Path) -> None:
     (tmp_path / "settings.properties").write_text("")
-    asked = (
+    questions = (
         "ser",
         "serve --lo",
         "serve --log-level ",
@@ -120,7 +120,7 @@ def test_fish(path: str, tmp_path: Path) -> None:
         "check-log ",
     )
     script = "minibroker completion fish | source\n" + "\n".join(
-        f"complete -C 'minibroker {typed}'; echo ==" for typed in asked
+        f"complete -C 'minibroker {typed}'; echo ==" for typed in questions
     )
     done = subprocess.run(
         [installed("fish"), "--no-config", "-c", script],

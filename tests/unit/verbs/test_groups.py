@@ -86,12 +86,12 @@ def test_groups_are_listed_and_described(
 
 def test_a_reset_is_shown_and_done(program: Program, broker: Broker, topic: str) -> None:
     program.run("consume", topic, "--group", "moved")
-    shown = program.run("groups", "moved", "--reset-to", "-2", "--dry-run")
-    assert [line.split() for line in shown.lines[2:4]] == [
+    answer = program.run("groups", "moved", "--reset-to", "-2", "--dry-run")
+    assert [line.split() for line in answer.lines[2:4]] == [
         [topic, "0", "5", "3"],
         [topic, "1", "5", "3"],
     ]
-    assert "nothing is committed" in shown.lines[-1]
+    assert "nothing is committed" in answer.lines[-1]
     assert set(broker.committed("moved").values()) == {5}
     moves = json.loads(program.run("groups", "moved", "--reset-to", "1", "--json").out)
     assert [move["after"] for move in moves] == [1, 1]

@@ -151,9 +151,9 @@ def test_a_person_is_told_how_to_end(program: Program, broker: Broker) -> None:
     assert process.wait(60) == 0
     process.communicate()
     os.close(slave)
-    shown = os.read(master, 1000).decode().splitlines()
-    assert "Each line is a record. Ctrl-D ends." in shown
-    assert shown[-1] == "1 record to person"
+    lines = os.read(master, 1000).decode().splitlines()
+    assert "Each line is a record. Ctrl-D ends." in lines
+    assert lines[-1] == "1 record to person"
     os.close(master)
 
 

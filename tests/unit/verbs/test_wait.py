@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 def missing(*conditions: Callable[[], str | None]) -> list[str]:
     """Wait until conditions hold; return what was missing meanwhile, each sentence once."""
-    seen: list[str] = []
-    waiting.wait_for(conditions, 60, seen.append)
-    return list(dict.fromkeys(seen))
+    lines: list[str] = []
+    waiting.wait_for(conditions, 60, lines.append)
+    return list(dict.fromkeys(lines))
 
 
 def test_a_broker_that_starts_is_waited_for() -> None:

@@ -14,13 +14,13 @@ class Listener:
     """Remembers what it was told."""
 
     def __init__(self) -> None:
-        self.told: list[object] = []
+        self.news: list[object] = []
 
     def on_broker_config(self, config: BrokerConfig, changed: frozenset[str]) -> None:
-        self.told.append((config.num_partitions, set(changed)))
+        self.news.append((config.num_partitions, set(changed)))
 
     def on_topic_config(self, topic: str | None) -> None:
-        self.told.append(topic)
+        self.news.append(topic)
 
 
 def make(settings: dict[str, str] | None = None) -> tuple[DynamicConfig, Listener]:
@@ -68,7 +68,7 @@ def test_listeners_hear_of_what_changed_and_of_nothing_else() -> None:
     dynamic.set_cluster_default({"log.segment.bytes": "2000"})
     dynamic.set_topic("t", {})
     dynamic.set_topic("t", {})
-    assert listener.told == ["t", (1, {"max.connections"}), (1, {"log.segment.bytes"}), None, "t"]
+    assert listener.news == ["t", (1, {"max.connections"}), (1, {"log.segment.bytes"}), None, "t"]
     assert dynamic.broker.max_connections == 7
 
 
@@ -82,7 +82,7 @@ def test_a_value_that_cannot_be_leaves_the_old_ones_in_force(
         dynamic.set_topic("t", {"retention.ms": "none"})
         assert dynamic.topic("t") is dynamic.topic_default
     assert dynamic.broker is dynamic.static
-    assert listener.told == ["t"]
+    assert listener.news == ["t"]
     assert "Invalid value none for configuration log.segment.bytes" in caplog.text
     assert "topic t" in caplog.text
 

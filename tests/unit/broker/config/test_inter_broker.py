@@ -37,15 +37,15 @@ from minibroker.kafka.protocol.messages.update_metadata import UpdateMetadataReq
 )
 def test_a_protocol_has_the_versions_of_kafka(text: str, versions: tuple[int, ...]) -> None:
     protocol = InterBrokerProtocol.parse(text)
-    sent = {
+    codes = {
         FetchRequest: protocol.fetch,
         ListOffsetsRequest: protocol.list_offsets,
         LeaderAndIsrRequest: protocol.leader_and_isr,
         UpdateMetadataRequest: protocol.update_metadata,
         StopReplicaRequest: protocol.stop_replica,
     }
-    assert tuple(sent.values()) == versions
-    for request, version in sent.items():
+    assert tuple(codes.values()) == versions
+    for request, version in codes.items():
         assert request.VERSIONS[0] <= version <= request.VERSIONS[1]
 
 

@@ -116,8 +116,8 @@ def test_synonyms_name_keys_that_exist() -> None:
 def test_units_of_synonyms_lead_to_the_topics_unit() -> None:
     """The factor times the broker key's default is the topic key's default."""
     for name, synonyms in SYNONYMS.items():
-        given = [(BROKER_KEYS[key].default, factor) for key, factor in synonyms]
-        default, factor = next((text, factor) for text, factor in given if text is not None)
+        defaults = [(BROKER_KEYS[key].default, factor) for key, factor in synonyms]
+        default, factor = next((text, factor) for text, factor in defaults if text is not None)
         expected = str(int(default) * factor) if factor > 1 else default
         assert TOPIC_KEYS[name].default == expected, name
 
@@ -186,9 +186,9 @@ def key(kind: str, allowed: str = "", default: str | None = None) -> ConfigKey:
     ],
 )
 def test_text_becomes_a_value_of_the_keys_type(kind: str, text: str, value: object) -> None:
-    parsed = parse_value(key(kind), text)
-    assert parsed == value
-    assert type(parsed) is type(value)
+    parsed_value = parse_value(key(kind), text)
+    assert parsed_value == value
+    assert type(parsed_value) is type(value)
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from minibroker.kafka.errors import ConfigError
 
 
 def members(count: int, **settings: str) -> list[BrokerConfig]:
-    named = {key.replace("_", "."): value for key, value in settings.items()}
-    return configs_of(BrokerConfig(named), count)
+    keys = {key.replace("_", "."): value for key, value in settings.items()}
+    return configs_of(BrokerConfig(keys), count)
 
 
 def test_ids_ports_and_directories_follow_one_another() -> None:

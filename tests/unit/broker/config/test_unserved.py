@@ -167,8 +167,8 @@ def test_a_security_setting_is_refused_at_start_and_later(name: str) -> None:
     text = other_value(key)
     with pytest.raises(ConfigError) as refused:
         BrokerConfig({**WITH_ZOOKEEPER, name: text})
-    shown = "[hidden]" if key.is_sensitive else text
-    assert f"{name}={shown}" in str(refused.value)
+    text_shown = "[hidden]" if key.is_sensitive else text
+    assert f"{name}={text_shown}" in str(refused.value)
     assert f"(allowed: {key.default or 'no value'})" in str(refused.value)
     if key.default is not None or key.type not in ("int", "long"):
         assert BrokerConfig({name: key.default or ""}).unknown_keys == ()
@@ -308,8 +308,8 @@ def test_each_setting_is_somebodys_or_says_why_not(key: str, reason: str | None)
 def test_a_listener_whose_name_begins_another_ones_does_not_take_its_settings() -> None:
     key = "listener.name.host.sasl.sasl.enabled.mechanisms"
     own = "listener.name.host.sasl.enabled.mechanisms"
-    found = strays({key: "PLAIN", own: "PLAIN"}, ("HOST", "HOST_SASL"))
-    assert list(found) == [key]
+    unread = strays({key: "PLAIN", own: "PLAIN"}, ("HOST", "HOST_SASL"))
+    assert list(unread) == [key]
 
 
 def test_the_listener_of_a_controller_is_one() -> None:

@@ -61,8 +61,8 @@ def commit(
 
 
 def offset_of(running: InProcessBroker, group_id: str) -> int | None:
-    found = groups_of(running).shard(group_id).offsets.get(group_id, "t", 0)
-    return None if found is None else found.offset
+    offset = groups_of(running).shard(group_id).offsets.get(group_id, "t", 0)
+    return None if offset is None else offset.offset
 
 
 async def loaded(running: InProcessBroker) -> None:
@@ -119,8 +119,8 @@ async def test_a_restart_goes_on_where_it_was(tmp_path: Path) -> None:
         assert offset_of(running, "d") is None
     async with InProcessBroker(tmp_path, SETTINGS) as running:
         await loaded(running)
-        found = [offset_of(running, group_id) for group_id in "abcde"]
-        assert found == [2, None, 9, None, None]
+        all_offsets = [offset_of(running, group_id) for group_id in "abcde"]
+        assert all_offsets == [2, None, 9, None, None]
         assert groups_of(running).shard("e").offsets.has_pending("e", "t", 0)
         end_transaction(running, "e", 9, is_commit=True)
         assert offset_of(running, "e") == 9
@@ -197,17 +197,17 @@ async def test_another_look_follows_when_the_disk_refused(
 ) -> None:
     commit(running, "g", 5)
     shard = groups_of(running).shard("g")
-    asked = 0
+    attempts = 0
 
     def refuse(_retention_ms: int) -> Iterator[int]:
-        nonlocal asked
-        asked += 1
+        nonlocal attempts
+        attempts += 1
         raise KafkaError(ErrorCode.NOT_COORDINATOR)
 
     with monkeypatch.context() as patch:
         patch.setattr(type(shard), "expire", lambda _self, retention_ms: refuse(retention_ms))
         clock.advance(HOUR_MS)
-        await eventually(lambda: asked == 3)
+        await eventually(lambda: attempts == 3)
     clock.advance(HOUR_MS)
     await eventually(lambda: "g" not in shard.groups)
 

@@ -130,8 +130,8 @@ def test_every_topic_is_a_run() -> None:
 
 def test_records_after_compaction_keep_their_offsets() -> None:
     records = plain(6)
-    kept = [records[index]._replace(offset=50 + index) for index in (1, 4)]
-    (run,) = runs_of(build_batch(kept, base_offset=50, keep_offsets=True))
+    records_behind = [records[index]._replace(offset=50 + index) for index in (1, 4)]
+    (run,) = runs_of(build_batch(records_behind, base_offset=50, keep_offsets=True))
     assert [offset.record_offset for offset in run.value.values()] == [51, 54]
 
 
@@ -162,8 +162,8 @@ def test_a_damaged_batch_is_for_the_others_to_refuse() -> None:
         for change in (0x01, 0x80, 0xFF):
             broken = bytearray(whole)
             broken[position] ^= change
-            found = runs_of(broken)
-            assert found is None or sum(len(run.value) for run in found) <= 3
+            runs = runs_of(broken)
+            assert runs is None or sum(len(run.value) for run in runs) <= 3
     assert runs_of(whole) == expected
     header = read_header(memoryview(whole), 0)
     for size in range(61, len(whole)):

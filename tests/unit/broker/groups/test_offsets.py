@@ -20,9 +20,9 @@ def test_the_last_record_counts() -> None:
     store.replay(("g", "t", 0), committed(3))
     store.replay(("g", "u", 1), committed(7))
     store.replay(("h", "t", 0), committed(9))
-    found = store.get("g", "t", 0)
-    assert found is not None
-    assert found.offset == 3
+    offset = store.get("g", "t", 0)
+    assert offset is not None
+    assert offset.offset == 3
     assert store.get("g", "t", 1) is None
     assert store.get("x", "t", 0) is None
     assert {topic: list(parts) for topic, parts in store.of_group("g").items()} == {
@@ -52,9 +52,9 @@ def test_pending_offsets_show_only_as_pending() -> None:
     store.replay(("g", "t", 0), committed(5))
     store.replay(("g", "t", 0), committed(9, 1), 77)
     store.replay(("h", "t", 1), committed(4, 2), 77)
-    found = store.get("g", "t", 0)
-    assert found is not None
-    assert found.offset == 5
+    offset = store.get("g", "t", 0)
+    assert offset is not None
+    assert offset.offset == 5
     assert store.has_pending("g", "t", 0)
     assert not store.has_pending("g", "t", 1)
     assert store.has_pending_in("h")
@@ -69,9 +69,9 @@ def test_a_marker_decides(is_commit: bool, offset: int) -> None:
     store.replay(("g", "t", 0), committed(8, 2), 78)
     store.complete_transaction(77, is_commit=is_commit)
     store.complete_transaction(77, is_commit=not is_commit)  # nothing is left to decide
-    found = store.get("g", "t", 0)
-    assert found is not None
-    assert found.offset == offset
+    stored = store.get("g", "t", 0)
+    assert stored is not None
+    assert stored.offset == offset
     assert store.has_pending("g", "t", 0)
     store.complete_transaction(78, is_commit=False)
     assert not store.has_pending_in("g")
@@ -83,9 +83,9 @@ def test_a_later_record_is_newer_whenever_its_marker_came() -> None:
     store.replay(("g", "t", 0), committed(9, 10), 77)
     store.replay(("g", "t", 0), committed(4, 11))
     store.complete_transaction(77, is_commit=True)
-    found = store.get("g", "t", 0)
-    assert found is not None
-    assert found.offset == 4
+    offset = store.get("g", "t", 0)
+    assert offset is not None
+    assert offset.offset == 4
 
 
 def test_a_tombstone_removes_pending_offsets_too() -> None:

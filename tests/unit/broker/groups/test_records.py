@@ -62,9 +62,9 @@ def test_a_value_is_what_the_generated_class_writes(
     assert value == stored.to_bytes(written_version)
     entry = decode_record(encode_offset_key("g", "t", 0), value, 77)
     assert entry is not None
-    read = OffsetCommitValue.from_bytes(value)
+    value_read = OffsetCommitValue.from_bytes(value)
     assert entry.value == committed._replace(
-        leader_epoch=read.leader_epoch, topic_id=read.topic_id, record_offset=77
+        leader_epoch=value_read.leader_epoch, topic_id=value_read.topic_id, record_offset=77
     )
 
 

@@ -68,12 +68,12 @@ class ShardBench:
         self.shard.commit_offsets(key[0], commits, batch, producer_id=producer_id)
 
     def committed(self, key: OffsetKey) -> int | None:
-        found = self.shard.offsets.get(*key)
-        return None if found is None else found.offset
+        offset = self.shard.offsets.get(*key)
+        return None if offset is None else offset.offset
 
     def visible(self, key: OffsetKey) -> int | None:
-        found = self.shard.offsets.visible(*key)
-        return None if found is None else found.offset
+        offset = self.shard.offsets.visible(*key)
+        return None if offset is None else offset.offset
 
     def record_count(self) -> int:
         return self.world.partition(TOPIC).log_end_offset
@@ -82,8 +82,8 @@ class ShardBench:
         """Another shard that reads what this one wrote."""
         again = self.make_shard(0)
         partition = self.world.partition(TOPIC)
-        read = partition.read(0, 1 << 20, isolation_level=0, min_one_batch=True)
-        data, position = read.records, 0
+        content = partition.read(0, 1 << 20, isolation_level=0, min_one_batch=True)
+        data, position = content.records, 0
         while position < len(data):
             size_bytes = int.from_bytes(data[position + 8 : position + 12], "big") + 12
             for record in decode_records(data[position : position + size_bytes]):

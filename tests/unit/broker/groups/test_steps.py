@@ -126,19 +126,19 @@ def test_a_record_of_no_kind_has_none() -> None:
 def test_each_kind_makes_its_members() -> None:
     cluster: Any = SimpleNamespace(image=None, listeners=[])
     cluster.subscribe = cluster.listeners.append
-    made: dict[str, Any] = {}
+    makers: dict[str, Any] = {}
 
     def members(name: str) -> Any:
-        if name not in made:
-            made[name] = make_members(name, surroundings)
-        return made[name]
+        if name not in makers:
+            makers[name] = make_members(name, surroundings)
+        return makers[name]
 
     timers: Any = None
     worker: Any = None
     surroundings = Surroundings(SystemClock(), timers, BrokerConfig({}), cluster, worker, members)
     assert isinstance(members(CONSUMER), ConsumerMembership)
-    assert isinstance(made[CLASSIC], ClassicMembership)
-    assert cluster.listeners == [made[CONSUMER]]
+    assert isinstance(makers[CLASSIC], ClassicMembership)
+    assert cluster.listeners == [makers[CONSUMER]]
 
 
 # The base of all groups: what it says itself.

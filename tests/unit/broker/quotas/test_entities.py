@@ -120,7 +120,7 @@ CONFIGS = {
 }
 
 
-def found(*components: Component, strict: bool) -> list[int]:
+def values_of(*components: Component, strict: bool) -> list[int]:
     return sorted(
         int(value)
         for _, quotas in matching_entities(CONFIGS, components, strict=strict)
@@ -148,7 +148,7 @@ def found(*components: Component, strict: bool) -> list[int]:
     ],
 )
 def test_filters(components: list[Component], strict: bool, values: list[int]) -> None:
-    assert found(*components, strict=strict) == values
+    assert values_of(*components, strict=strict) == values
 
 
 def test_default_entities_have_no_name() -> None:
@@ -169,7 +169,7 @@ def test_default_entities_have_no_name() -> None:
 )
 def test_filters_that_cannot_be(components: list[Component], code: ErrorCode) -> None:
     with pytest.raises(KafkaError) as refused:
-        found(*components, strict=False)
+        values_of(*components, strict=False)
     assert refused.value.code == code
 
 

@@ -157,15 +157,17 @@ def held_bytes(top: object) -> int:
 
     Classes, functions, modules and what the test itself holds are not counted.
     """
-    seen: dict[int, object] = {}
+    counts: dict[int, object] = {}
     waiting = [top]
     while waiting:
-        found = waiting.pop()
-        if id(found) in seen or isinstance(found, type | FunctionType | ModuleType | ManualClock):
+        waiter = waiting.pop()
+        if id(waiter) in counts or isinstance(
+            waiter, type | FunctionType | ModuleType | ManualClock
+        ):
             continue
-        seen[id(found)] = found
-        waiting += gc.get_referents(found)
-    return sum(map(sys.getsizeof, seen.values()))
+        counts[id(waiter)] = waiter
+        waiting += gc.get_referents(waiter)
+    return sum(map(sys.getsizeof, counts.values()))
 
 
 def test_a_thousand_client_ids_cost_less_than_two_megabytes(

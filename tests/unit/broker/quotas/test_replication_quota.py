@@ -20,9 +20,9 @@ def clock() -> ManualClock:
 @pytest.fixture
 def quota(clock: ManualClock) -> ReplicationQuota:
     """Return 1000 bytes a second over 11 windows of a second, as Kafka's default windows are."""
-    made = ReplicationQuota(clock, window_count=11, window_ms=1000)
-    made.bytes_per_s_max = 1000
-    return made
+    new_quota = ReplicationQuota(clock, window_count=11, window_ms=1000)
+    new_quota.bytes_per_s_max = 1000
+    return new_quota
 
 
 def test_a_list_names_the_partitions_of_this_broker(quota: ReplicationQuota) -> None:
@@ -76,13 +76,13 @@ def test_a_window_that_is_long_past_counts_no_more(
 def test_the_rate_is_kept_by_a_sender_that_asks_before_each_piece(
     quota: ReplicationQuota, clock: ManualClock
 ) -> None:
-    sent = 0
+    byte_count = 0
     for _ in range(600):
         if not quota.is_exceeded:
             quota.record(300)
-            sent += 300
+            byte_count += 300
         clock.advance(100)
-    assert 57_000 <= sent <= 63_000  # a minute
+    assert 57_000 <= byte_count <= 63_000  # a minute
 
 
 def test_rates_and_replicas_come_from_the_dynamic_configuration(clock: ManualClock) -> None:

@@ -78,9 +78,9 @@ class Pair:
 async def pair(tmp_path: Path) -> AsyncIterator[Pair]:
     """Brokers 0 and 1, started."""
     async with AsyncExitStack() as brokers:
-        made = Pair(tmp_path, brokers)
+        new_pair = Pair(tmp_path, brokers)
         (tmp_path / "0").mkdir()
         (tmp_path / "1").mkdir()
-        await made.start(0)
-        await made.start(1)
-        yield made
+        await new_pair.start(0)
+        await new_pair.start(1)
+        yield new_pair

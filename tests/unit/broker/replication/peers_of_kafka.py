@@ -21,7 +21,7 @@ class RecordedPeers:
 
     def __init__(self, *_: object, listener: str = "", **__: object) -> None:
         self.listener = listener
-        self.sent: list[tuple[int, Any]] = []
+        self.requests: list[tuple[int, Any]] = []
         """(broker, request), the oldest first."""
         self.newest: list[tuple[int, int]] = []
         """(API key, newest version that will do) of each request."""
@@ -29,7 +29,7 @@ class RecordedPeers:
         """Raised by the next calls, one each."""
         self.answers: list[Any] = []
         """Given by the next calls, before the usual ones."""
-        self.held: asyncio.Event | None = None
+        self.hold: asyncio.Event | None = None
         """Calls wait for it."""
 
     @classmethod
@@ -41,10 +41,10 @@ class RecordedPeers:
         self, broker_id: int, request: Any, _response: Any, *, oldest: int, newest: int
     ) -> Any:
         assert request.VERSIONS[0] <= oldest <= newest <= request.VERSIONS[1]
-        self.sent.append((broker_id, request))
+        self.requests.append((broker_id, request))
         self.newest.append((request.API_KEY, newest))
-        if self.held is not None:
-            await self.held.wait()
+        if self.hold is not None:
+            await self.hold.wait()
         if self.errors:
             raise self.errors.pop(0)
         if self.answers:
@@ -61,8 +61,8 @@ class RecordedPeers:
 
     def take(self) -> list[tuple[int, list[tuple[str, int]]]]:
         """Return (API key, partitions) of each request since the last call."""
-        sent, self.sent = self.sent, []
-        return [(request.API_KEY, partitions_of(request)) for _, request in sent]
+        requests, self.requests = self.requests, []
+        return [(request.API_KEY, partitions_of(request)) for _, request in requests]
 
 
 def partitions_of(request: Any) -> list[tuple[str, int]]:

@@ -22,8 +22,8 @@ def append(pair: Pair, *values: bytes, broker_id: int = 0) -> None:
 
 def content(partition: Partition) -> bytes:
     start = partition.log_start_offset
-    read = partition.read(start, 1 << 20, isolation_level=LOG_END, min_one_batch=True)
-    return bytes(read.records)
+    content = partition.read(start, 1 << 20, isolation_level=LOG_END, min_one_batch=True)
+    return bytes(content.records)
 
 
 async def until_equal(pair: Pair) -> None:

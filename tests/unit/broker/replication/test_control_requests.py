@@ -50,32 +50,32 @@ def partition(partition_epoch: int = 3) -> PartitionImage:
 @pytest.fixture
 def image() -> MetadataImage:
     """Brokers 1 and 2, a topic with two partitions, of which the second has no state yet."""
-    made = MetadataImage()
-    made.brokers = {
+    new_image = MetadataImage()
+    new_image.brokers = {
         n: BrokerInfo(n, (Endpoint("PLAINTEXT", "host", 9090 + n),), rack=f"r{n}") for n in (1, 2)
     }
     topic = TopicImage("t", TOPIC_ID, [partition(), partition(-1)])
-    made.topics["t"] = topic
-    made.topic_by_id[TOPIC_ID] = topic
-    return made
+    new_image.topics["t"] = topic
+    new_image.topic_by_id[TOPIC_ID] = topic
+    return new_image
 
 
 @pytest.mark.parametrize("version", range(LEADER_AND_ISR_FROM, 8))
 def test_roles(image: MetadataImage, version: int) -> None:
-    asked = {T0: True, T1: False, TopicPartition("t", 7): False, TopicPartition("gone", 0): False}
-    request = leader_and_isr(image, ADDRESS, asked, "PLAINTEXT")
+    roles = {T0: True, T1: False, TopicPartition("t", 7): False, TopicPartition("gone", 0): False}
+    request = leader_and_isr(image, ADDRESS, roles, "PLAINTEXT")
     assert request is not None
     writer = Writer()
     request.write(writer, version)
-    read = type(request).read(Reader(memoryview(writer.to_bytes()), 0), version)
-    assert (read.controller_id, read.controller_epoch, read.broker_epoch) == ADDRESS
-    (topic,) = read.topic_states
+    copy = type(request).read(Reader(memoryview(writer.to_bytes()), 0), version)
+    assert (copy.controller_id, copy.controller_epoch, copy.broker_epoch) == ADDRESS
+    (topic,) = copy.topic_states
     assert (topic.topic_name, topic.topic_id) == ("t", TOPIC_ID)
     (state,) = topic.partition_states
     assert (state.partition_index, state.leader, state.leader_epoch) == (0, 1, 5)
     assert (state.controller_epoch, state.partition_epoch, state.is_new) == (8, 3, True)
     assert (state.isr, state.replicas, state.adding_replicas) == ([1, 2], [1, 2, 3], [3])
-    (leader,) = read.live_leaders
+    (leader,) = copy.live_leaders
     assert (leader.broker_id, leader.host_name, leader.port) == (1, "host", 9091)
 
 
@@ -102,14 +102,14 @@ def test_metadata(image: MetadataImage, version: int) -> None:
     request = update_metadata(image, ADDRESS, [T0], stopping_brokers={2})
     writer = Writer()
     request.write(writer, version)
-    read = type(request).read(Reader(memoryview(writer.to_bytes()), 0), version)
-    assert (read.controller_id, read.controller_epoch, read.broker_epoch) == ADDRESS
-    (state,) = read.topic_states[0].partition_states
+    copy = type(request).read(Reader(memoryview(writer.to_bytes()), 0), version)
+    assert (copy.controller_id, copy.controller_epoch, copy.broker_epoch) == ADDRESS
+    (state,) = copy.topic_states[0].partition_states
     assert (state.leader, state.leader_epoch, state.zk_version) == (1, 5, 3)
     # Broker 3 is away, and broker 2 shuts down.
     assert state.offline_replicas == [2, 3]
-    assert [(broker.id, broker.rack) for broker in read.live_brokers] == [(1, "r1"), (2, "r2")]
-    (endpoint,) = read.live_brokers[0].endpoints
+    assert [(broker.id, broker.rack) for broker in copy.live_brokers] == [(1, "r1"), (2, "r2")]
+    (endpoint,) = copy.live_brokers[0].endpoints
     assert (endpoint.host, endpoint.port, endpoint.listener) == ("host", 9091, "PLAINTEXT")
     assert endpoint.security_protocol == 0
 
@@ -128,9 +128,9 @@ def test_stops(version: int) -> None:
     request = stop_replica(ADDRESS, {T0: Stop(5, deletes=True), T1: Stop(6, deletes=False)})
     writer = Writer()
     request.write(writer, version)
-    read = type(request).read(Reader(memoryview(writer.to_bytes()), 0), version)
-    assert (read.controller_id, read.controller_epoch, read.broker_epoch) == ADDRESS
-    (topic,) = read.topic_states
+    copy = type(request).read(Reader(memoryview(writer.to_bytes()), 0), version)
+    assert (copy.controller_id, copy.controller_epoch, copy.broker_epoch) == ADDRESS
+    (topic,) = copy.topic_states
     assert [
         (state.partition_index, state.leader_epoch, state.delete_partition)
         for state in topic.partition_states

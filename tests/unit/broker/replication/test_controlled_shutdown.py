@@ -55,18 +55,18 @@ async def test_a_clean_stop_hands_over(pair: Pair, monkeypatch: pytest.MonkeyPat
     await pair.create(leader=1)
     append(pair, b"a", broker_id=1)
     await until_equal(pair)
-    asked: list[int] = []
+    requests: list[int] = []
     cluster = pair.by_id[0].broker.cluster
     shut_down = cluster.leadership.shut_down_broker
 
     async def heard(broker_id: int, broker_epoch: int) -> list[TopicPartition]:
-        asked.append(broker_id)
+        requests.append(broker_id)
         assert broker_id in cluster.image.brokers
         return await shut_down(broker_id, broker_epoch)
 
     monkeypatch.setattr(cluster.leadership, "shut_down_broker", heard)
     await pair.stop(1)
-    assert asked == [1]
+    assert requests == [1]
     await eventually(lambda: pair.on(0).is_leader)
     append(pair, b"b")
     assert pair.on(0).high_watermark == 2

@@ -142,11 +142,11 @@ async def test_a_partition_that_cannot_be_fetched_rests_and_the_others_go_on(pai
     await eventually(lambda: other.replica("u", 0) is not None)
     append(pair, b"a")
     leading = pair.by_id[0].partitions
-    gone = leading._topics["u"]
+    removed_topic = leading._topics["u"]
     leading._topics["u"] = {}  # the leader knows nothing of it for a moment
     append(pair, b"b")
     await until_equal(pair)
-    leading._topics["u"] = gone
+    leading._topics["u"] = removed_topic
     leading.get("u", 0).append(memoryview(batch_of(b"c")), 1, pair.clock.now_ms(), Claim())
     leading.commit()
     await eventually(lambda: other.replica("u", 0).log_end_offset == 1)  # type: ignore[union-attr]
@@ -161,12 +161,12 @@ async def test_a_bug_costs_one_partition_and_the_others_go_on(
     following = pair.by_id[1].partitions
     await eventually(lambda: following.replica("u", 0) is not None)
     broken = following.replica("u", 0)
-    wanted = getattr(PartitionManager, step)
+    original = getattr(PartitionManager, step)
 
     def fail(manager: PartitionManager, *args: Any, **kwargs: Any) -> Any:
         if manager is following and args[0] in {broken, "u"}:
             raise AssertionError("a bug")
-        return wanted(manager, *args, **kwargs)
+        return original(manager, *args, **kwargs)
 
     with monkeypatch.context() as patched:
         patched.setattr(PartitionManager, step, fail)
@@ -318,7 +318,7 @@ class Wire:
             self.answers.append(answer)
         return answer
 
-    def named(self, first: int = 0) -> list[tuple[str, int]]:
+    def partitions(self, first: int = 0) -> list[tuple[str, int]]:
         """Return (how it is named, partition) of what the requests from `first` on name."""
         return [
             (kind, index)
@@ -338,8 +338,8 @@ class Wire:
 
     async def more(self, count: int = 2) -> None:
         """Wait for some rounds."""
-        wanted = len(self.answers) + count
-        await eventually(lambda: len(self.answers) >= wanted)
+        count_in_all = len(self.answers) + count
+        await eventually(lambda: len(self.answers) >= count_in_all)
 
 
 def sessions_of(pair: Pair) -> dict[int, FetchSession]:
@@ -354,10 +354,10 @@ async def test_a_request_names_only_what_changed(pair: Pair) -> None:
     wire = Wire(pair)
     await wire.more(3)
     quiet = len(wire.requests)
-    assert wire.named(2) == []
+    assert wire.partitions(2) == []
     append(pair, b"b")
     await until_equal(pair)
-    assert wire.named(quiet) == [("asked", 0)]
+    assert wire.partitions(quiet) == [("asked", 0)]
     assert len(sessions_of(pair)) == 1
 
 
@@ -405,7 +405,7 @@ async def test_a_leader_without_room_for_sessions_is_asked_for_everything(pair: 
     append(pair, b"a")
     await until_equal(pair)
     await wire.more(3)
-    assert wire.named()[-2:] == [("asked", 0), ("asked", 0)]
+    assert wire.partitions()[-2:] == [("asked", 0), ("asked", 0)]
     assert {request.session_epoch for request in wire.requests[-2:]} == {0}
 
 
@@ -438,11 +438,11 @@ async def test_a_partition_that_rests_or_is_gone_is_taken_back(pair: Pair) -> No
     name = TopicPartition("t", 0)
     wire.fetcher._rest(name)
     wire.fetcher._rest_ends_s[name] += 3600  # longer than the test
-    await eventually(lambda: wire.named()[-1:] == [("forgotten", 0)])
+    await eventually(lambda: wire.partitions()[-1:] == [("forgotten", 0)])
     wire.fetcher.add(name, pair.on(1))
-    await eventually(lambda: wire.named()[-1] == ("asked", 0))
+    await eventually(lambda: wire.partitions()[-1] == ("asked", 0))
     wire.fetcher.remove(name)
-    await eventually(lambda: wire.named()[-1] == ("forgotten", 0))
+    await eventually(lambda: wire.partitions()[-1] == ("forgotten", 0))
     await eventually(lambda: sessions_of(pair) == {})
     await eventually(lambda: wire.fetcher._session.is_full)
 
@@ -457,12 +457,12 @@ async def test_the_leader_is_told_where_the_log_of_the_follower_starts(pair: Pai
     follower = pair.on(1)
     follower.log.advance_log_start(1, follower.high_watermark)
 
-    def told() -> int:
+    def start_offset() -> int:
         replicas = pair.on(0).replicas
         assert replicas is not None
         return replicas.followers[1].log_start_offset
 
-    await eventually(lambda: told() == 1)
+    await eventually(lambda: start_offset() == 1)
 
 
 async def test_a_follower_without_news_counts_as_caught_up_until_its_last_request(
@@ -495,10 +495,10 @@ async def test_a_follower_that_left_the_isr_joins_again_without_news(pair: Pair)
         TopicPartition("t", 0), [0], leader_epoch=role.epoch, partition_epoch=role.partition_epoch
     )
     image = pair.by_id[0].broker.cluster.image
-    before = role.partition_epoch
+    first_epoch = role.partition_epoch
     await eventually(
         lambda: (
-            image.topics["t"].partitions[0].partition_epoch > before + 1
+            image.topics["t"].partitions[0].partition_epoch > first_epoch + 1
             and sorted(image.topics["t"].partitions[0].isr) == [0, 1]
         )
     )

@@ -104,11 +104,11 @@ async def test_a_controller_of_kafka_is_asked_and_else_the_tree_is_written(
     await until_equal(pair)
     await pair.by_id[1].broker.replication.close()
     append(pair, b"b")
-    asked: list[IsrProposal] = []
+    proposals: list[IsrProposal] = []
 
     class Requests:
         async def change(self, change: IsrProposal) -> bool:
-            asked.append(change)
+            proposals.append(change)
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
 
     keeper = pair.by_id[0].broker.replication.isr
@@ -116,8 +116,8 @@ async def test_a_controller_of_kafka_is_asked_and_else_the_tree_is_written(
     pair.clock.advance(LAG_MS + 1)
     await eventually(lambda: isr(pair) == [0])
     own = pair.by_id[0].broker.cluster.this_broker
-    assert [(change.name.topic, change.isr) for change in asked] == [("t", {0: own.epoch})]
-    assert asked[0].topic_id == pair.on(0).topic_id
+    assert [(change.name.topic, change.isr) for change in proposals] == [("t", {0: own.epoch})]
+    assert proposals[0].topic_id == pair.on(0).topic_id
 
 
 async def test_a_change_that_was_decided_on_an_older_state_is_dropped(

@@ -39,7 +39,7 @@ class Peers:
 
     def __init__(self, newest: int = 3) -> None:
         self.newest = newest
-        self.sent: list[tuple[int, int, AlterPartitionRequest]] = []
+        self.requests: list[tuple[int, int, AlterPartitionRequest]] = []
         self.error_code = 0
         self.codes: dict[int, ErrorCode] = {}
         """Partition → its error."""
@@ -54,7 +54,7 @@ class Peers:
         """Answer as Kafka: with the new ISR and the next partition epoch."""
         version = self.newest if newest is None else min(newest, self.newest)
         request = read_back(build(version), version)
-        self.sent.append((broker_id, version, request))
+        self.requests.append((broker_id, version, request))
         await self.may_answer.wait()
         if self.failure is not None:
             raise self.failure
@@ -128,11 +128,11 @@ async def test_the_answer_of_the_controller_is_the_new_state(
     cluster: Cluster, version: int
 ) -> None:
     peers = Peers(version)
-    before = cluster.image.topics["t"].partitions[0].partition_epoch
+    first_epoch = cluster.image.topics["t"].partitions[0].partition_epoch
     assert await requests_to(cluster, peers).change(change_of(cluster))
     assert isr_of(cluster) == [0]
-    assert cluster.image.topics["t"].partitions[0].partition_epoch == before + 1
-    ((broker_id, sent_version, request),) = peers.sent
+    assert cluster.image.topics["t"].partitions[0].partition_epoch == first_epoch + 1
+    ((broker_id, sent_version, request),) = peers.requests
     assert (broker_id, sent_version) == (cluster.image.controller_id, version)
     assert (request.broker_id, request.broker_epoch) == (0, cluster.this_broker.epoch)
     (topic,) = request.topics
@@ -141,16 +141,16 @@ async def test_the_answer_of_the_controller_is_the_new_state(
         assert [(s.broker_id, s.broker_epoch) for s in data.new_isr_with_epochs] == [(0, 77)]
     else:
         assert data.new_isr == [0]
-    known = cluster.image.topics["t"].topic_id
+    topic_id = cluster.image.topics["t"].topic_id
     assert (topic.topic_name, topic.topic_id) == (
-        ("t", ZERO_TOPIC_ID) if version < 2 else ("", known)
+        ("t", ZERO_TOPIC_ID) if version < 2 else ("", topic_id)
     )
 
 
 async def test_a_topic_without_an_id_goes_by_its_name(cluster: Cluster) -> None:
     peers = Peers()
     assert await requests_to(cluster, peers).change(change_of(cluster, has_id=False))
-    assert peers.sent[0][1] == 1
+    assert peers.requests[0][1] == 1
     assert isr_of(cluster) == [0]
 
 
@@ -159,12 +159,12 @@ async def test_changes_that_come_meanwhile_go_together(cluster: Cluster) -> None
     requests = requests_to(cluster, peers)
     peers.may_answer.clear()
     first = asyncio.create_task(requests.change(change_of(cluster, 0)))
-    await eventually(lambda: bool(peers.sent))
+    await eventually(lambda: bool(peers.requests))
     others = [asyncio.create_task(requests.change(change_of(cluster, index))) for index in (0, 1)]
     peers.may_answer.set()
     assert await first
     assert await asyncio.gather(*others) == [True, True]
-    assert [len(request.topics[0].partitions) for _, _, request in peers.sent] == [1, 2]
+    assert [len(request.topics[0].partitions) for _, _, request in peers.requests] == [1, 2]
 
 
 @pytest.mark.parametrize("code", [ErrorCode.INELIGIBLE_REPLICA, ErrorCode.OPERATION_NOT_ATTEMPTED])
@@ -216,14 +216,14 @@ async def test_a_controller_that_was_replaced_is_not_waited_for(cluster: Cluster
     peers = Peers()
     peers.may_answer.clear()
     requests = requests_to(cluster, peers)
-    asked = asyncio.create_task(requests.change(change_of(cluster)))
-    await eventually(lambda: len(peers.sent) == 1)
+    task = asyncio.create_task(requests.change(change_of(cluster)))
+    await eventually(lambda: len(peers.requests) == 1)
     cluster._updater.apply_controller(1, cluster.image.controller_epoch + 1)
     with pytest.raises(CoordinationError, match="another controller"):
-        await asked
+        await task
     peers.may_answer.set()
     assert await requests.change(change_of(cluster))
-    assert [broker_id for broker_id, _, _ in peers.sent] == [0, 1]
+    assert [broker_id for broker_id, _, _ in peers.requests] == [0, 1]
 
 
 async def test_a_controller_without_alter_partition_says_so(cluster: Cluster) -> None:

@@ -25,25 +25,25 @@ PARTITION: Any = object()
 ID, OTHER_ID = b"\1" * 16, b"\2" * 16
 
 
-def asked(offset: int = 0, topic_id: bytes = ID) -> FollowerPosition:
+def position_at(offset: int = 0, topic_id: bytes = ID) -> FollowerPosition:
     return FollowerPosition(PARTITION, topic_id, 0, offset, 0, 0)
 
 
 @pytest.fixture
 def session() -> LeaderSession:
     """A session 7, in which partition 1 is asked for."""
-    made = LeaderSession()
-    assert made.is_full
-    assert made.tell(ONE, asked())
-    assert made.on_answer(7)
-    return made
+    new_session = LeaderSession()
+    assert new_session.is_full
+    assert new_session.tell(ONE, position_at())
+    assert new_session.on_answer(7)
+    return new_session
 
 
 def test_only_what_changed_is_named(session: LeaderSession) -> None:
     assert (session.id, session.epoch, session.is_full) == (7, 1, False)
-    assert not session.tell(ONE, asked())
-    assert session.tell(ONE, asked(offset=5))
-    assert session.tell(TWO, asked())
+    assert not session.tell(ONE, position_at())
+    assert session.tell(ONE, position_at(offset=5))
+    assert session.tell(TWO, position_at())
     assert session.on_answer(7)
     assert session.epoch == 2
     assert set(session.positions) == {ONE, TWO}
@@ -61,19 +61,19 @@ def test_a_partition_that_is_wanted_again_is_named_and_not_taken_back(
     session: LeaderSession,
 ) -> None:
     session.forget(ONE)
-    assert session.tell(ONE, asked())
+    assert session.tell(ONE, position_at())
     assert session.take_removals() == []
 
 
 def test_a_topic_that_was_made_anew_replaces_the_old_one(session: LeaderSession) -> None:
-    assert session.tell(ONE, asked(topic_id=OTHER_ID))
+    assert session.tell(ONE, position_at(topic_id=OTHER_ID))
     assert session.take_removals() == [(ID, ONE)]
     assert session.positions[ONE].topic_id == OTHER_ID
 
 
 def test_a_full_request_takes_nothing_back() -> None:
     session = LeaderSession()
-    session.tell(ONE, asked())
+    session.tell(ONE, position_at())
     session.forget(ONE)
     assert not session.has_a_request
     assert session.take_removals() == []
@@ -81,7 +81,7 @@ def test_a_full_request_takes_nothing_back() -> None:
 
 def test_a_partition_dropped_during_the_full_request_is_taken_back_by_the_next() -> None:
     session = LeaderSession()
-    session.tell(ONE, asked())
+    session.tell(ONE, position_at())
     session.take_removals()
     session.forget(ONE)
     session.on_answer(7)
@@ -109,10 +109,10 @@ def test_an_incremental_answer_without_an_id_ended_the_session(session: LeaderSe
 
 def test_a_leader_without_room_gets_full_requests_until_it_has_room() -> None:
     session = LeaderSession()
-    session.tell(ONE, asked())
+    session.tell(ONE, position_at())
     assert not session.on_answer(0)
     assert (session.is_full, session.has_room) == (True, False)
-    assert session.tell(ONE, asked())
+    assert session.tell(ONE, position_at())
     assert session.on_answer(9)
     assert session.has_room
 
@@ -131,16 +131,16 @@ async def test_an_answer_fits_until_the_role_or_the_log_changes(pair: Pair) -> N
     partition = pair.on(1)
     role = partition.role
     assert isinstance(role, Follower)
-    asked = position_of(partition, role)
-    message = asked.to_message(0, 1000)
+    position = position_of(partition, role)
+    message = position.to_message(0, 1000)
     assert (message.partition, message.partition_max_bytes) == (0, 1000)
     assert (message.fetch_offset, message.last_fetched_epoch, message.log_start_offset) == (2, 0, 0)
-    assert asked.is_unchanged
-    assert asked == position_of(partition, role)
+    assert position.is_unchanged
+    assert position == position_of(partition, role)
 
     partition.take_role(role._replace(epoch=role.epoch + 1))
-    assert not asked.is_unchanged
+    assert not position.is_unchanged
     partition.take_role(role)
     pair.by_id[1].partitions.truncate(partition, 1)
-    assert not asked.is_unchanged
+    assert not position.is_unchanged
     assert position_of(partition, role).offset == 1

@@ -80,15 +80,15 @@ class Sending:
 
     async def until_sent(self, count: int) -> list[tuple[int, list[tuple[str, int]]]]:
         """Return the next requests, once there are as many."""
-        await eventually(lambda: len(self.peers.sent) >= count)
+        await eventually(lambda: len(self.peers.requests) >= count)
         return self.peers.take()
 
 
 @pytest.fixture
 async def sending() -> AsyncIterator[Sending]:
-    made = Sending()
-    yield made
-    await made.outbox.close()
+    new_sending = Sending()
+    yield new_sending
+    await new_sending.outbox.close()
 
 
 async def test_roles_go_before_metadata_and_stops_go_last(sending: Sending) -> None:
@@ -122,30 +122,30 @@ async def test_a_broker_that_came_hears_of_the_brokers_first(sending: Sending) -
 
 
 async def test_decisions_on_a_partition_are_one_and_the_last_counts(sending: Sending) -> None:
-    sending.peers.held = asyncio.Event()
+    sending.peers.hold = asyncio.Event()
     sending.outbox.tell_metadata(T1)
-    await eventually(lambda: bool(sending.peers.sent))
+    await eventually(lambda: bool(sending.peers.requests))
     for leader_epoch in (1, 2, 3):
         sending.set_topic(2, leader_epoch)
         sending.outbox.tell_role(T0, is_new=leader_epoch == 1)
         sending.outbox.tell_metadata(T0)
-    sending.peers.held.set()
-    await eventually(lambda: len(sending.peers.sent) == 3)
-    roles = sending.peers.sent[1][1].topic_states[0].partition_states
+    sending.peers.hold.set()
+    await eventually(lambda: len(sending.peers.requests) == 3)
+    roles = sending.peers.requests[1][1].topic_states[0].partition_states
     assert [(state.leader_epoch, state.is_new) for state in roles] == [(3, True)]
     assert [key for key, _ in sending.peers.take()] == [METADATA, ROLES, METADATA]
 
 
 async def test_a_replica_that_ends_and_begins_again_does_so_in_this_order(sending: Sending) -> None:
-    sending.peers.held = asyncio.Event()
+    sending.peers.hold = asyncio.Event()
     sending.outbox.tell_metadata(T1)
-    await eventually(lambda: bool(sending.peers.sent))
+    await eventually(lambda: bool(sending.peers.requests))
     sending.outbox.stop(T0, Stop(4, deletes=True))
     sending.outbox.stop(T0, Stop(5, deletes=False))
     sending.outbox.tell_role(T0, is_new=True)
-    sending.peers.held.set()
-    await eventually(lambda: len(sending.peers.sent) == 3)
-    (state,) = sending.peers.sent[1][1].topic_states[0].partition_states
+    sending.peers.hold.set()
+    await eventually(lambda: len(sending.peers.requests) == 3)
+    (state,) = sending.peers.requests[1][1].topic_states[0].partition_states
     assert (state.leader_epoch, state.delete_partition) == (5, True)
     assert [key for key, _ in sending.peers.take()] == [METADATA, STOPS, ROLES]
 
@@ -201,12 +201,12 @@ async def test_a_deletion_is_done_when_the_broker_did_it(
     sending: Sending, code: int, is_done: bool
 ) -> None:
     errors = [StopReplicaPartitionError(topic_name="t", partition_index=0, error_code=code)]
-    sending.peers.held = asyncio.Event()
+    sending.peers.hold = asyncio.Event()
     future = sending.outbox.delete(sending.image.topics["t"])
-    await eventually(lambda: len(sending.peers.sent) == 1)
+    await eventually(lambda: len(sending.peers.requests) == 1)
     del sending.image.topics["t"]
-    sending.peers.held = None
-    sending.peers.sent.clear()
+    sending.peers.hold = None
+    sending.peers.requests.clear()
     sending.outbox.greet()
     await sending.outbox.close()
     assert future.cancelled()
@@ -221,6 +221,6 @@ async def test_a_parcel_that_a_bug_stopped_is_sent_again_before_the_next(sending
     sending.peers.errors = [RuntimeError("a bug")]
     sending.outbox.tell_metadata(T0)
     sending.outbox.delete(sending.image.topics["t"])
-    sent = await sending.until_sent(4)
-    assert [key for key, _ in sent] == [METADATA, METADATA, METADATA, STOPS]
+    parcels = await sending.until_sent(4)
+    assert [key for key, _ in parcels] == [METADATA, METADATA, METADATA, STOPS]
     assert sending.pauses == [FAULT_DELAY_S]

@@ -58,11 +58,13 @@ class Controlled:
 
     async def add_kafka(self, broker_id: int = KAFKA) -> None:
         """Register a broker of Kafka; it hears of the brokers before this returns."""
-        told = len(self.peers.sent) if self.outboxes._peers else 0
+        parcel_count = len(self.peers.requests) if self.outboxes._peers else 0
         broker = BrokerInfo(broker_id, (Endpoint("PLAINTEXT", "127.0.0.1", 9097),))
         await self.tree.create(paths.broker(broker_id), encode_broker(broker, 0))
         await eventually(lambda: broker_id in self.cluster.image.brokers)
-        await eventually(lambda: bool(self.outboxes._peers) and len(self.peers.sent) > told)
+        await eventually(
+            lambda: bool(self.outboxes._peers) and len(self.peers.requests) > parcel_count
+        )
 
     async def remove_kafka(self, broker_id: int = KAFKA) -> None:
         await self.tree.delete(paths.broker(broker_id))
@@ -71,19 +73,19 @@ class Controlled:
 
     async def until_told(self, *expected: tuple[int, list[tuple[str, int]]]) -> None:
         """Wait until these requests were sent, in this order, and no other."""
-        wanted = list(expected)
-        await eventually(lambda: len(self.peers.sent) >= len(wanted))
-        assert self.peers.take() == wanted
+        brokers = list(expected)
+        await eventually(lambda: len(self.peers.requests) >= len(brokers))
+        assert self.peers.take() == brokers
 
 
 @pytest.fixture
 async def controlled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Controlled]:
     monkeypatch.setattr(outboxes, "PeerClient", RecordedPeers)
-    made = Controlled(tmp_path)
-    await made.cluster.start()
-    yield made
-    await made.cluster.close()
-    await made.outboxes.close()
+    new_controlled = Controlled(tmp_path)
+    await new_controlled.cluster.start()
+    yield new_controlled
+    await new_controlled.cluster.close()
+    await new_controlled.outboxes.close()
 
 
 async def test_without_a_broker_of_kafka_nobody_is_told(controlled: Controlled) -> None:
@@ -121,8 +123,8 @@ async def test_a_broker_that_comes_hears_everything_and_then_what_changes(
 
 async def test_each_request_has_the_epochs(controlled: Controlled) -> None:
     await controlled.add_kafka()
-    await eventually(lambda: bool(controlled.peers.sent))
-    ((broker_id, request),) = controlled.peers.sent
+    await eventually(lambda: bool(controlled.peers.requests))
+    ((broker_id, request),) = controlled.peers.requests
     assert broker_id == KAFKA
     image = controlled.cluster.image
     assert (request.controller_id, request.controller_epoch) == (0, image.controller_epoch)
@@ -134,7 +136,7 @@ async def test_a_changed_isr_is_metadata_and_a_new_epoch_a_role(controlled: Cont
     await controlled.add_kafka()
     cluster = controlled.cluster
     await cluster.create_topic("t", assignment={0: [0, KAFKA]})
-    await eventually(lambda: len(controlled.peers.sent) == 3)
+    await eventually(lambda: len(controlled.peers.requests) == 3)
     controlled.peers.take()
     state = cluster.image.topics["t"].partitions[0]
     assert await cluster.leadership.change_isr(
@@ -151,11 +153,11 @@ async def test_a_changed_isr_is_metadata_and_a_new_epoch_a_role(controlled: Cont
 async def test_a_follower_that_shuts_down_fetches_no_more(controlled: Controlled) -> None:
     await controlled.add_kafka()
     await controlled.cluster.create_topic("t", assignment={0: [0, KAFKA], 1: [KAFKA, 0]})
-    await eventually(lambda: len(controlled.peers.sent) == 3)
+    await eventually(lambda: len(controlled.peers.requests) == 3)
     controlled.peers.take()
     assert await controlled.cluster.leadership.shut_down_broker(KAFKA, -1) == []
-    await eventually(lambda: len(controlled.peers.sent) >= 2)
-    stops = [request for _, request in controlled.peers.sent if request.API_KEY == STOPS]
+    await eventually(lambda: len(controlled.peers.requests) >= 2)
+    stops = [request for _, request in controlled.peers.requests if request.API_KEY == STOPS]
     states = [state for stop in stops for state in stop.topic_states[0].partition_states]
     assert [state.delete_partition for state in states] == [False] * len(states)
     assert {state.partition_index for state in states} == {0, 1}
@@ -166,7 +168,7 @@ async def test_a_topic_is_deleted_when_kafkas_brokers_have_deleted_it(
 ) -> None:
     await controlled.add_kafka()
     await controlled.cluster.create_topic("t", assignment={0: [0, KAFKA]})
-    await eventually(lambda: len(controlled.peers.sent) == 3)
+    await eventually(lambda: len(controlled.peers.requests) == 3)
     controlled.peers.take()
     await controlled.cluster.delete_topic("t")
     assert controlled.deleted == ["t"]
@@ -180,9 +182,9 @@ async def test_a_deletion_waits_for_a_broker_that_is_away(controlled: Controlled
     await controlled.cluster.delete_topic("t")
     assert controlled.deleted == ["t"]
     assert await controlled.tree.exists("/admin/delete_topics/t") is not None
-    controlled.peers.sent.clear()
+    controlled.peers.requests.clear()
     await controlled.add_kafka()
-    await eventually(lambda: len(controlled.peers.sent) == 3)
+    await eventually(lambda: len(controlled.peers.requests) == 3)
     assert controlled.peers.take() == [
         (METADATA, []),
         (METADATA, [("t", 0)]),
@@ -233,17 +235,17 @@ async def test_others_have_their_turn_while_a_broker_that_comes_is_told_everythi
     turns = Turns()
     await controlled.add_kafka()
     await controlled.cluster.reassignments.alter("t", count - 1, [KAFKA, 0])
-    told: set[int] = set()
+    brokers: set[int] = set()
 
     def is_told() -> bool:
-        for _, request in controlled.peers.sent:
-            told.update(index for _, index in partitions_of(request))
-        return len(told) == count
+        for _, request in controlled.peers.requests:
+            brokers.update(index for _, index in partitions_of(request))
+        return len(brokers) == count
 
     def new_roles() -> set[tuple[str, int]]:
         return {
             (topic.topic_name, state.partition_index)
-            for _, request in controlled.peers.sent
+            for _, request in controlled.peers.requests
             if request.API_KEY == ROLES
             for topic in request.topic_states
             for state in topic.partition_states
@@ -257,7 +259,7 @@ async def test_others_have_their_turn_while_a_broker_that_comes_is_told_everythi
 
 async def test_only_the_controller_tells(controlled: Controlled) -> None:
     await controlled.add_kafka()
-    await eventually(lambda: len(controlled.peers.sent) == 1)
+    await eventually(lambda: len(controlled.peers.requests) == 1)
     controlled.cluster._election.lose()
     assert controlled.outboxes._outboxes == {}
     assert controlled.outboxes._sent_states == {}

@@ -52,8 +52,8 @@ class Reader:
 
     def __init__(self, tree: Tree, clock: MovableClock) -> None:
         self.tree = tree
-        self.known: dict[Pattern, frozenset[Entry]] = {}
-        self.store = AclStore(tree, clock, self.known.__setitem__)
+        self.entries: dict[Pattern, frozenset[Entry]] = {}
+        self.store = AclStore(tree, clock, self.entries.__setitem__)
 
     async def add(self, pattern: Pattern, entry: Entry) -> None:
         await self.store.update(pattern, lambda entries: entries | {entry})
@@ -79,11 +79,11 @@ def new_tree(
 @pytest.fixture
 async def readers(new_tree: Callable[[], Tree], clock: MovableClock) -> AsyncIterator[list[Reader]]:
     """Two brokers on one tree, not started."""
-    made = [Reader(new_tree(), clock) for _ in range(2)]
-    for reader in made:
+    new_readers = [Reader(new_tree(), clock) for _ in range(2)]
+    for reader in new_readers:
         await reader.tree.open()
-    yield made
-    for reader in made:
+    yield new_readers
+    for reader in new_readers:
         await reader.store.close()
         await reader.tree.close()
 
@@ -98,7 +98,7 @@ async def test_acls_are_there_after_a_restart(tmp_path: Path, clock: MovableCloc
     assert await tree.children(acl_nodes.CHANGES[PatternType.LITERAL]) == []
     second = Reader(tree, clock)
     await second.store.start()
-    assert second.known == first.known == {TOPIC: {READ}, PREFIX: {WRITE}}
+    assert second.entries == first.entries == {TOPIC: {READ}, PREFIX: {WRITE}}
     await tree.close()
 
 
@@ -107,12 +107,12 @@ async def test_the_other_broker_follows_changes(readers: list[Reader]) -> None:
     await writer.store.start()
     await writer.add(TOPIC, READ)
     await other.store.start()
-    assert other.known == {TOPIC: {READ}}
+    assert other.entries == {TOPIC: {READ}}
     await writer.add(TOPIC, WRITE)
     await writer.add(PREFIX, READ)
-    await eventually(lambda: other.known == {TOPIC: {READ, WRITE}, PREFIX: {READ}})
+    await eventually(lambda: other.entries == {TOPIC: {READ, WRITE}, PREFIX: {READ}})
     await other.store.update(TOPIC, lambda _: frozenset())
-    await eventually(lambda: not writer.known[TOPIC])
+    await eventually(lambda: not writer.entries[TOPIC])
     assert await writer.tree.exists(acl_nodes.path_of(TOPIC)) is None
 
 
@@ -120,16 +120,16 @@ async def test_a_change_starts_from_what_another_broker_wrote(readers: list[Read
     writer, other = readers
     await writer.store.start()
     await other.store.start()
-    seen: list[frozenset[Entry]] = []
+    changes: list[frozenset[Entry]] = []
 
     def edit(entries: frozenset[Entry]) -> frozenset[Entry]:
-        seen.append(entries)
+        changes.append(entries)
         return entries | {WRITE}
 
     await writer.add(TOPIC, READ)
     await other.store.update(TOPIC, edit)
-    assert seen == [{READ}]
-    assert other.known[TOPIC] == {READ, WRITE}
+    assert changes == [{READ}]
+    assert other.entries[TOPIC] == {READ, WRITE}
 
 
 async def test_an_unchanged_pattern_is_not_announced(readers: list[Reader]) -> None:
@@ -146,12 +146,12 @@ async def test_old_announcements_are_removed(readers: list[Reader], clock: Movab
     await writer.store.start()
     await other.store.start()
     await writer.add(TOPIC, READ)
-    await eventually(lambda: other.known.get(TOPIC) == {READ})
+    await eventually(lambda: other.entries.get(TOPIC) == {READ})
     clock.move(EXPIRATION_MS + 1)
     await writer.add(TOPIC, WRITE)
     changes = acl_nodes.CHANGES[PatternType.LITERAL]
     old = f"{changes}/{acl_nodes.CHANGE_NAME}{0:010d}"
-    await eventually(lambda: other.known[TOPIC] == {READ, WRITE})
+    await eventually(lambda: other.entries[TOPIC] == {READ, WRITE})
     async with asyncio.timeout(TIMEOUT_S):
         while await writer.tree.exists(old) is not None:  # noqa: ASYNC110  either removes it
             await asyncio.sleep(0)
@@ -166,7 +166,7 @@ async def test_a_name_with_a_slash_has_nodes(readers: list[Reader]) -> None:
     await writer.add(short, READ)
     await writer.store.update(short, lambda _: frozenset())
     await other.store.start()
-    assert {pattern: entries for pattern, entries in other.known.items() if entries} == {
+    assert {pattern: entries for pattern, entries in other.entries.items() if entries} == {
         long: {READ}
     }
 
@@ -186,7 +186,7 @@ async def test_a_broken_announcement_stops_nobody(readers: list[Reader]) -> None
     path, _ = acl_nodes.encode_change(TOPIC)
     await writer.tree.create(path, b"nonsense", sequence=True)
     await writer.add(TOPIC, READ)
-    await eventually(lambda: other.known.get(TOPIC) == {READ})
+    await eventually(lambda: other.entries.get(TOPIC) == {READ})
 
 
 # Paths and values of the nodes of ACLs: Kafka 3.9 reads and writes the same.
@@ -287,7 +287,7 @@ def topic(name: str, pattern_type: PatternType = PatternType.LITERAL) -> Acl:
     return Acl(Pattern(ResourceType.TOPIC, name, pattern_type), READ_BY_ALICE)
 
 
-def wanted(name: str | None, pattern_type: PatternType, **others: object) -> AclFilter:
+def filter_of(name: str | None, pattern_type: PatternType, **others: object) -> AclFilter:
     everything = AclFilter(
         ResourceType.TOPIC, name, pattern_type, None, None, Operation.ANY, Permission.ANY
     )
@@ -305,40 +305,40 @@ ACLS = (
 
 
 @pytest.mark.parametrize(
-    ("asked", "found"),
+    ("acl_filter", "expected"),
     [
-        (wanted(None, PatternType.ANY), "* orders orders-eu ord~ orders~ pay~"),
-        (wanted("orders", PatternType.ANY), "orders orders~"),
-        (wanted("orders", PatternType.LITERAL), "orders"),
-        (wanted("orders", PatternType.PREFIXED), "orders~"),
-        (wanted("orders", PatternType.MATCH), "* orders ord~ orders~"),
-        (wanted("*", PatternType.MATCH), "*"),
-        (wanted(None, PatternType.PREFIXED), "ord~ orders~ pay~"),
-        (wanted("orders", PatternType.LITERAL, resource_type=ResourceType.ANY), "orders"),
-        (wanted("orders", PatternType.LITERAL, resource_type=ResourceType.GROUP), ""),
-        (wanted("orders", PatternType.UNKNOWN), ""),
-        (wanted("orders", PatternType.LITERAL, principal="User:bob"), ""),
-        (wanted("orders", PatternType.LITERAL, principal="User:alice"), "orders"),
-        (wanted("orders", PatternType.LITERAL, host="10.0.0.1"), ""),
-        (wanted("orders", PatternType.LITERAL, operation=Operation.ALL), ""),
-        (wanted("orders", PatternType.LITERAL, operation=Operation.UNKNOWN), ""),
-        (wanted("orders", PatternType.LITERAL, permission=Permission.DENY), ""),
+        (filter_of(None, PatternType.ANY), "* orders orders-eu ord~ orders~ pay~"),
+        (filter_of("orders", PatternType.ANY), "orders orders~"),
+        (filter_of("orders", PatternType.LITERAL), "orders"),
+        (filter_of("orders", PatternType.PREFIXED), "orders~"),
+        (filter_of("orders", PatternType.MATCH), "* orders ord~ orders~"),
+        (filter_of("*", PatternType.MATCH), "*"),
+        (filter_of(None, PatternType.PREFIXED), "ord~ orders~ pay~"),
+        (filter_of("orders", PatternType.LITERAL, resource_type=ResourceType.ANY), "orders"),
+        (filter_of("orders", PatternType.LITERAL, resource_type=ResourceType.GROUP), ""),
+        (filter_of("orders", PatternType.UNKNOWN), ""),
+        (filter_of("orders", PatternType.LITERAL, principal="User:bob"), ""),
+        (filter_of("orders", PatternType.LITERAL, principal="User:alice"), "orders"),
+        (filter_of("orders", PatternType.LITERAL, host="10.0.0.1"), ""),
+        (filter_of("orders", PatternType.LITERAL, operation=Operation.ALL), ""),
+        (filter_of("orders", PatternType.LITERAL, operation=Operation.UNKNOWN), ""),
+        (filter_of("orders", PatternType.LITERAL, permission=Permission.DENY), ""),
     ],
 )
-def test_a_filter_finds_acls(asked: AclFilter, found: str) -> None:
+def test_a_filter_finds_acls(acl_filter: AclFilter, expected: str) -> None:
     names = [
         acl.pattern.name + "~" * (acl.pattern.pattern_type is PatternType.PREFIXED)
         for acl in ACLS
-        if asked.matches(acl)
+        if acl_filter.matches(acl)
     ]
-    assert " ".join(names) == found
+    assert " ".join(names) == expected
 
 
 def test_a_filter_tells_unknown_codes() -> None:
-    assert wanted(None, PatternType.UNKNOWN).is_pattern_unknown
-    assert wanted(None, PatternType.ANY, permission=Permission.UNKNOWN).is_entry_unknown
-    assert not wanted(None, PatternType.ANY).is_pattern_unknown
-    assert not wanted(None, PatternType.ANY).is_entry_unknown
+    assert filter_of(None, PatternType.UNKNOWN).is_pattern_unknown
+    assert filter_of(None, PatternType.ANY, permission=Permission.UNKNOWN).is_entry_unknown
+    assert not filter_of(None, PatternType.ANY).is_pattern_unknown
+    assert not filter_of(None, PatternType.ANY).is_entry_unknown
 
 
 def test_codes_of_a_later_kafka_are_unknown() -> None:

@@ -217,9 +217,11 @@ async def test_the_work_of_a_deletion_grows_as_the_number_of_filters(class_name:
     async def count_lines(filter_count: int) -> int:
         authorizer, _ = new_authorizer(class_name)
         authorizer.put(TOPIC, frozenset({WRITE}))
-        named = EVERYTHING._replace(resource_type=ResourceType.TOPIC)
+        of_topics = EVERYTHING._replace(resource_type=ResourceType.TOPIC)
         filters = [
-            named._replace(name=f"t{number}") if number % 2 else named._replace(principal="User:x")
+            of_topics._replace(name=f"t{number}")
+            if number % 2
+            else of_topics._replace(principal="User:x")
             for number in range(filter_count)
         ]
         with CountedWork() as work:

@@ -201,20 +201,20 @@ def test_the_settings_are_those_of_the_listener() -> None:
 
 
 def test_new_connections_have_the_new_stores(caplog: pytest.LogCaptureFixture) -> None:
-    before = tls_settings(ssl_client_auth="required")
-    listener = ListenerTls(SSL_LISTENER, ConfigValues(before))
-    contexts = PeerContexts(lambda: ConfigValues(before))
+    old_settings = tls_settings(ssl_client_auth="required")
+    listener = ListenerTls(SSL_LISTENER, ConfigValues(old_settings))
+    contexts = PeerContexts(lambda: ConfigValues(old_settings))
     first = contexts.of("SSL")
-    contexts.update(ConfigValues(before))
+    contexts.update(ConfigValues(old_settings))
     assert contexts.of("SSL") is first
     other = {
         "ssl.keystore.key": client_certificate("other").private_key_pem.bytes().decode(),
         "ssl.keystore.certificate.chain": pem_of(client_certificate("other")),
     }
-    contexts.update(ConfigValues(before | other))
+    contexts.update(ConfigValues(old_settings | other))
     connection = shake_hands(listener.context, contexts.of("SSL"))
     assert listener.principal_of(connection) == "User:CN=other,OU=Users,O=Acme"
     present = contexts.of("SSL")
-    contexts.update(ConfigValues(before | {"ssl.keystore.key": authority_pem()}))
+    contexts.update(ConfigValues(old_settings | {"ssl.keystore.key": authority_pem()}))
     assert contexts.of("SSL") is present
     assert "connections to other brokers keep their certificate: listener SSL" in caplog.text

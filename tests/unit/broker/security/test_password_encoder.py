@@ -135,9 +135,9 @@ def test_settings_that_cannot_be_are_named(name: str, value: str, expected: str)
 
 def test_a_setting_gives_the_encoder_of_its_secret() -> None:
     config = BrokerConfig({SECRET_KEY: "the-secret"})
-    made = encoder_of(config)
-    assert made is not None
-    assert made.decode(BY_KAFKA) == "zzz"
+    encoder = encoder_of(config)
+    assert encoder is not None
+    assert encoder.decode(BY_KAFKA) == "zzz"
     assert encoder_of(config, OLD_SECRET_KEY) is None
 
 
@@ -155,14 +155,14 @@ def passwords(**settings: str) -> StoredPasswords:
 
 @pytest.mark.parametrize("home", [{}, ZOOKEEPER])
 async def test_a_password_is_encoded_and_known_at_once(home: dict[str, str]) -> None:
-    here = passwords(**home, **{SECRET: "s"})
+    store = passwords(**home, **{SECRET: "s"})
     plain = {NAME: "opens", "other": "1"}
-    stored = plain | await here.encode(plain)
+    stored = plain | await store.encode(plain)
     assert is_encoded(stored[NAME])
     assert stored["other"] == "1"
-    assert here.decoded_values(stored) is None
-    here.note(plain, stored)
-    assert here.decoded_values(stored) == plain
+    assert store.decoded_values(stored) is None
+    store.note(plain, stored)
+    assert store.decoded_values(stored) == plain
     assert await passwords(**home, **{SECRET: "s"}).decode(stored) == plain
 
 
@@ -173,11 +173,11 @@ async def test_without_a_zookeeper_it_may_stand_as_it_is() -> None:
 
 
 async def test_with_a_zookeeper_it_needs_a_secret(caplog: pytest.LogCaptureFixture) -> None:
-    here = passwords(**ZOOKEEPER)
-    assert await here.encode({"other": "1"}) == {}
+    store = passwords(**ZOOKEEPER)
+    assert await store.encode({"other": "1"}) == {}
     with pytest.raises(ConfigError, match="Password encoder secret not configured"):
-        await here.encode({NAME: "opens"})
-    assert await here.decode({NAME: "opens", "other": "1"}) == {"other": "1"}
+        await store.encode({NAME: "opens"})
+    assert await store.decode({NAME: "opens", "other": "1"}) == {"other": "1"}
     assert f"{NAME} stands in the tree and is ignored: Password encoder secret" in caplog.text
     assert "opens" not in caplog.text
 
@@ -185,27 +185,27 @@ async def test_with_a_zookeeper_it_needs_a_secret(caplog: pytest.LogCaptureFixtu
 async def test_a_text_of_another_secret_is_left_out() -> None:
     stored = await passwords(**{SECRET: "s"}).encode({NAME: "opens"})
     for settings in ({SECRET: "t"}, {}):
-        here = passwords(**settings)
-        assert await here.decode(stored) == {}
-        assert here.decoded_values(stored) == {}
+        store = passwords(**settings)
+        assert await store.decode(stored) == {}
+        assert store.decoded_values(stored) == {}
 
 
 async def test_a_password_that_is_decoded_beside_the_loop_is_known_then() -> None:
     stored = await passwords(**{SECRET: "s"}).encode({NAME: "opens"})
-    here, done = passwords(**{SECRET: "s"}), asyncio.Event()
-    here.decode_then(stored, done.set)
-    assert here.decoded_values(stored) is None
+    store, done = passwords(**{SECRET: "s"}), asyncio.Event()
+    store.decode_then(stored, done.set)
+    assert store.decoded_values(stored) is None
     await done.wait()
-    assert here.decoded_values(stored) == {NAME: "opens"}
+    assert store.decoded_values(stored) == {NAME: "opens"}
 
 
 async def test_a_new_secret_takes_over_what_the_old_one_opens() -> None:
     by_old = await passwords(**{SECRET: "old"}).encode({NAME: "opens"})
     by_new = await passwords(**{SECRET: "new"}).encode({f"b.{NAME}": "too"})
-    here = passwords(**{SECRET: "new", OLD: "old"})
-    assert await here.encode_again({"other": "1"}) is None
-    assert await here.encode_again(by_new) is None
-    encoded = await here.encode_again({**by_old, **by_new, "other": "1"})
+    store = passwords(**{SECRET: "new", OLD: "old"})
+    assert await store.encode_again({"other": "1"}) is None
+    assert await store.encode_again(by_new) is None
+    encoded = await store.encode_again({**by_old, **by_new, "other": "1"})
     assert encoded is not None
     assert encoded.items() >= {**by_new, "other": "1"}.items()
     plain = {NAME: "opens", f"b.{NAME}": "too", "other": "1"}

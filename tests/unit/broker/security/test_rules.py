@@ -172,12 +172,12 @@ def covers(pattern: Pattern, resource_type: ResourceType, name: str) -> bool:
     return pattern.name in ("*", name)
 
 
-def gives(granted: Operation, asked: Operation) -> bool:
-    if granted in (asked, Operation.ALL):
+def gives(granted: Operation, operation: Operation) -> bool:
+    if granted in (operation, Operation.ALL):
         return True
-    if asked is Operation.DESCRIBE:
+    if operation is Operation.DESCRIBE:
         return granted in (Operation.READ, Operation.WRITE, Operation.DELETE, Operation.ALTER)
-    return asked is Operation.DESCRIBE_CONFIGS and granted is Operation.ALTER_CONFIGS
+    return operation is Operation.DESCRIBE_CONFIGS and granted is Operation.ALTER_CONFIGS
 
 
 @settings(max_examples=400, deadline=None)

@@ -163,13 +163,13 @@ async def stores(tmp_path: Path, clock: ManualClock) -> AsyncIterator[list[Token
     home = SharedTree(tmp_path / "metadata.db", clock)
     timers = Timers(clock)
     trees = [home.session() for _ in range(2)]
-    made = []
+    new_stores = []
     for index, tree in enumerate(trees):
         await tree.open()
-        made.append(TokenStore(SETTINGS, tree, clock, timers, lambda first=index == 0: first))  # type: ignore[misc]
-        await made[-1].start()
-    yield made
-    for store in made:
+        new_stores.append(TokenStore(SETTINGS, tree, clock, timers, lambda first=index == 0: first))  # type: ignore[misc]
+        await new_stores[-1].start()
+    yield new_stores
+    for store in new_stores:
         await store.close()
     timers.close()
     for tree in trees:
@@ -179,33 +179,33 @@ async def stores(tmp_path: Path, clock: ManualClock) -> AsyncIterator[list[Token
 async def test_every_broker_knows_a_token_and_its_changes(
     stores: list[TokenStore], clock: ManualClock
 ) -> None:
-    made = await stores[0].create(OWNER, OWNER, [], -1)
-    token_id = made.token.id
+    token = await stores[0].create(OWNER, OWNER, [], -1)
+    token_id = token.token.id
     assert token_nodes.is_id(token_id)
     await eventually(lambda: len(stores[1].all()) == 1)
-    (known,) = stores[1].all()
-    assert (known.token, known.hmac) == (made.token, made.hmac)
-    assert str(made.hmac) not in str(known)
+    (only_token,) = stores[1].all()
+    assert (only_token.token, only_token.hmac) == (token.token, token.hmac)
+    assert str(token.hmac) not in str(only_token)
     login = stores[1].login("SCRAM-SHA-512", token_id)
     assert login is not None
-    assert (login.name, login.expires_ms) == ("alice", made.token.expires_ms)
+    assert (login.name, login.expires_ms) == ("alice", token.token.expires_ms)
     clock.advance(50)
-    ends_ms = await stores[1].renew(OWNER, made.hmac, -1)
-    assert ends_ms == made.token.expires_ms + 50
+    ends_ms = await stores[1].renew(OWNER, token.hmac, -1)
+    assert ends_ms == token.token.expires_ms + 50
     await eventually(lambda: stores[0].all()[0].token.expires_ms == ends_ms)
-    assert await stores[0].expire(OWNER, made.hmac, -1) == clock.now_ms()
+    assert await stores[0].expire(OWNER, token.hmac, -1) == clock.now_ms()
     await eventually(lambda: not stores[1].all())
     with pytest.raises(KafkaError) as refused:
-        await stores[1].renew(OWNER, made.hmac, -1)
+        await stores[1].renew(OWNER, token.hmac, -1)
     assert refused.value.code == ErrorCode.DELEGATION_TOKEN_NOT_FOUND
 
 
 async def test_an_expired_token_lets_nobody_in_and_is_removed(
     stores: list[TokenStore], clock: ManualClock
 ) -> None:
-    made = await stores[0].create(OWNER, OWNER, [], -1)
+    token = await stores[0].create(OWNER, OWNER, [], -1)
     clock.advance(101)
-    assert stores[0].login("SCRAM-SHA-256", made.token.id) is None
+    assert stores[0].login("SCRAM-SHA-256", token.token.id) is None
     assert len(stores[0].all()) == 1
     clock.advance(SETTINGS.check_interval_ms)
     await eventually(lambda: not stores[0].all() and not stores[1].all())
@@ -214,16 +214,18 @@ async def test_an_expired_token_lets_nobody_in_and_is_removed(
 async def test_a_token_of_a_principal_that_is_no_user_lets_nobody_in(
     stores: list[TokenStore],
 ) -> None:
-    made = await stores[0].create("Group:g", OWNER, [], -1)
-    assert stores[0].login("SCRAM-SHA-256", made.token.id) is None
+    token = await stores[0].create("Group:g", OWNER, [], -1)
+    assert stores[0].login("SCRAM-SHA-256", token.token.id) is None
 
 
 async def test_a_node_that_is_no_token_is_left_out(stores: list[TokenStore]) -> None:
     tree = stores[0]._tree
     await tree.create(token_nodes.path_of("bad"), b"?")
     await tree.create(token_nodes.CHANGE_PATH, b"bad", sequence=True)
-    made = await stores[0].create(OWNER, OWNER, [], -1)
-    await eventually(lambda: [known.token for known in stores[1].all()] == [made.token])
+    token = await stores[0].create(OWNER, OWNER, [], -1)
+    await eventually(
+        lambda: [stored_token.token for stored_token in stores[1].all()] == [token.token]
+    )
 
 
 def test_without_a_secret_there_are_no_tokens() -> None:

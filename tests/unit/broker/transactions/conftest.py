@@ -15,5 +15,5 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
-    async with transactional_world(tmp_path) as made:
-        yield made
+    async with transactional_world(tmp_path) as new_world:
+        yield new_world

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from tests.support.transactions import World
 
-GONE = TopicPartition("gone", 0)
+ABSENT = TopicPartition("gone", 0)
 T0 = TopicPartition("t", 0)
 
 
@@ -44,14 +44,17 @@ async def test_markers_arrive_and_codes_come_back(world: World) -> None:
         await world.produce(producer, b"a", index=index)
     marker = EndOfTransaction(*producer, 3, is_commit=False)
     async with requests_to(*world.running.address) as requests:
-        codes = await requests.send_markers(7, marker, [*sorted(names(0, 1)), GONE])
+        codes = await requests.send_markers(7, marker, [*sorted(names(0, 1)), ABSENT])
     assert codes == {
         **dict.fromkeys(names(0, 1), ErrorCode.NONE),
-        GONE: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ABSENT: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     }
-    found = await world.fetch()
-    assert len(found.aborted_transactions) == 1
-    assert [record.is_control for _, record in iterate_headers(memoryview(found.records))] == [0, 1]
+    records = await world.fetch()
+    assert len(records.aborted_transactions) == 1
+    assert [record.is_control for _, record in iterate_headers(memoryview(records.records))] == [
+        0,
+        1,
+    ]
 
 
 async def test_the_newest_markers_carry_the_version_of_the_transaction(world: World) -> None:

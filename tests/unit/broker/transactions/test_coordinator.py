@@ -46,18 +46,18 @@ async def test_a_transaction_from_begin_to_end(
     for index in (0, 1):
         assert await world.produce(producer, b"a", b"b", index=index) == NONE
     assert world.state().partitions == names(0, 1)
-    found = await world.fetch()
-    assert (found.high_watermark, found.last_stable_offset, len(found.records)) == (2, 0, 0)
+    records = await world.fetch()
+    assert (records.high_watermark, records.last_stable_offset, len(records.records)) == (2, 0, 0)
     assert (await world.end(producer, commit=commit)).error_code == 0
     for index in (0, 1):
-        found = await world.fetch(index=index)
-        assert (found.high_watermark, found.last_stable_offset) == (3, 3)
+        records = await world.fetch(index=index)
+        assert (records.high_watermark, records.last_stable_offset) == (3, 3)
         aborted = [
             (transaction.producer_id, transaction.first_offset)
-            for transaction in found.aborted_transactions or ()
+            for transaction in records.aborted_transactions or ()
         ]
         assert aborted == ([] if commit else [(producer[0], 0)])
-        headers = [header for _, header in iterate_headers(memoryview(found.records))]
+        headers = [header for _, header in iterate_headers(memoryview(records.records))]
         assert [header.is_control for header in headers] == [False, True]
         assert headers[1].producer_epoch == producer[1]
     assert world.state().state == after
@@ -78,8 +78,8 @@ async def test_a_new_session_fences_the_old_one(world: World) -> None:
     assert await world.produce(old, b"late", sequence=1) == ErrorCode.INVALID_PRODUCER_EPOCH
     assert (await world.end(old)).error_code == ErrorCode.PRODUCER_FENCED
     assert (await world.end(old, version=1)).error_code == ErrorCode.INVALID_PRODUCER_EPOCH
-    found = await world.fetch()
-    assert [transaction.first_offset for transaction in found.aborted_transactions] == [0]
+    records = await world.fetch()
+    assert [transaction.first_offset for transaction in records.aborted_transactions] == [0]
     assert await world.add(new, 0) == [NONE]
     assert await world.produce(new, b"new") == NONE
 
@@ -117,8 +117,8 @@ async def test_kip_890_the_first_batch_of_a_producer_has_sequence_0(world: World
 async def test_kip_890_epochs_run_out_into_a_new_producer_id(world: World) -> None:
     producer = await world.begin()
     store = world.coordinator._store
-    index, found = store.get("x")
-    store.write(index, found._replace(producer_epoch=PRODUCER_EPOCH_MAX - 1))
+    index, metadata = store.get("x")
+    store.write(index, metadata._replace(producer_epoch=PRODUCER_EPOCH_MAX - 1))
     producer = producer[0], PRODUCER_EPOCH_MAX - 1
     assert await world.produce(producer, b"a", version=12) == NONE
     answer = await world.end(producer, version=5)
@@ -167,8 +167,8 @@ async def test_an_overdue_transaction_is_aborted(world: World) -> None:
     await eventually(lambda: world.coordinator._abort_timer is not None)  # the next look
     world.clock.advance(10_001)
     await eventually(lambda: world.state().state == S.COMPLETE_ABORT)
-    found = await world.fetch()
-    assert (found.last_stable_offset, len(found.aborted_transactions)) == (2, 1)
+    records = await world.fetch()
+    assert (records.last_stable_offset, len(records.aborted_transactions)) == (2, 1)
     assert (await world.end(producer)).error_code == ErrorCode.PRODUCER_FENCED
 
 
@@ -180,13 +180,15 @@ async def test_an_overdue_transaction_that_cannot_be_aborted_stops_no_other(
     abort = world.coordinator._abort
     failed: list[str] = []
 
-    def fail_once(found: Any) -> None:
+    def fail_once(transaction: Any) -> None:
         if not failed:
-            failed.append(found.transactional_id)
+            failed.append(transaction.transactional_id)
             raise RuntimeError("a bug")
-        abort(found)
+        abort(transaction)
 
-    monkeypatch.setattr(TransactionCoordinator, "_abort", lambda _, found: fail_once(found))
+    monkeypatch.setattr(
+        TransactionCoordinator, "_abort", lambda _, transaction: fail_once(transaction)
+    )
     world.clock.advance(TIMEOUT_MS)
     await eventually(lambda: world.coordinator._abort_timer is not None)
     world.clock.advance(10_001)
@@ -201,9 +203,9 @@ async def test_an_overdue_transaction_that_cannot_be_aborted_stops_no_other(
 async def test_an_overdue_transaction_of_the_last_epoch_goes_to_a_new_id(world: World) -> None:
     await world.begin()
     store = world.coordinator._store
-    index, found = store.get("x")
-    store.write(index, found._replace(producer_epoch=PRODUCER_EPOCH_MAX - 1))
-    producer = found.producer_id, PRODUCER_EPOCH_MAX - 1
+    index, metadata = store.get("x")
+    store.write(index, metadata._replace(producer_epoch=PRODUCER_EPOCH_MAX - 1))
+    producer = metadata.producer_id, PRODUCER_EPOCH_MAX - 1
     await world.add(producer, 0)
     world.clock.advance(TIMEOUT_MS + 10_001)
     await world.fetch()
@@ -267,21 +269,21 @@ async def test_state_survives_a_restart(world: World) -> None:
     producer = await world.begin()
     await world.add(producer, 0)
     assert await world.produce(producer, b"a") == NONE
-    before = world.state()
+    first_state = world.state()
     store = world.coordinator._store
     loaded = []
     for index in store.journal.active_indexes():
         partition = world.running.partitions.get("__transaction_state", index)
-        read = partition.read(0, 1 << 20, isolation_level=0, min_one_batch=True)
-        loaded += _decoded(read.records)
-    assert loaded[-1] == before._replace(last_producer_epoch=-1)
+        content = partition.read(0, 1 << 20, isolation_level=0, min_one_batch=True)
+        loaded += _decoded(content.records)
+    assert loaded[-1] == first_state._replace(last_producer_epoch=-1)
 
 
 def _decoded(data: memoryview) -> list[object]:
-    found = []
+    values = []
     for position, header in iterate_headers(data):
         for record in decode_records(data, position, header=header):
             decoded = decode(record.key, record.value)
             assert decoded is not None
-            found.append(decoded[1])
-    return found
+            values.append(decoded[1])
+    return values

@@ -20,7 +20,7 @@ from tests.support.waiting import eventually
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-HERE, ELSEWHERE = 0, 1
+OWN, ELSEWHERE = 0, 1
 MARKER = EndOfTransaction(5, 0, 0, is_commit=True)
 A, B = TopicPartition("a", 0), TopicPartition("b", 0)
 
@@ -30,13 +30,13 @@ class Fixture:
 
     def __init__(self) -> None:
         self.clock = ManualClock()
-        self.leaders = {"a": HERE, "b": HERE}
+        self.leaders = {"a": OWN, "b": OWN}
         self.codes: dict[TopicPartition, list[ErrorCode]] = {}
-        self.written: list[tuple[int, list[TopicPartition]]] = []
+        self.markers: list[tuple[int, list[TopicPartition]]] = []
         self.done: list[str] = []
         self.answers: asyncio.Event = asyncio.Event()
         self.answers.set()
-        cluster: Any = SimpleNamespace(broker_id=HERE, image=self)
+        cluster: Any = SimpleNamespace(broker_id=OWN, image=self)
         self.sender = MarkerSender(
             writer=self,  # type: ignore[arg-type]
             cluster=cluster,
@@ -62,7 +62,7 @@ class Fixture:
         then: Callable[[dict[TopicPartition, ErrorCode]], None],
     ) -> None:
         assert marker == MARKER
-        self.written.append((HERE, list(partitions)))
+        self.markers.append((OWN, list(partitions)))
         then({name: self._next(name) for name in partitions})
 
     async def send(
@@ -70,7 +70,7 @@ class Fixture:
     ) -> dict[TopicPartition, ErrorCode]:
         assert marker == MARKER
         await self.answers.wait()
-        self.written.append((broker_id, partitions))
+        self.markers.append((broker_id, partitions))
         return {name: self._next(name) for name in partitions}
 
     def add(self, *partitions: TopicPartition, name: str = "x") -> None:
@@ -93,15 +93,15 @@ async def test_many_markers_are_written_in_short_steps(
 ) -> None:
     monkeypatch.setattr(slices, "SLICE_S", 0.0)
     count = 2 * MARKERS_AT_ONCE + 1
-    world.leaders = {f"{index:04}": HERE for index in range(count)}
+    world.leaders = {f"{index:04}": OWN for index in range(count)}
     names = [TopicPartition(topic, 0) for topic in world.leaders]
     world.codes[names[-1]] = [ErrorCode.NOT_LEADER_OR_FOLLOWER]
     world.add(*names)
-    await eventually(lambda: len(world.written) == 3)
-    assert [len(part) for _, part in world.written] == [MARKERS_AT_ONCE, MARKERS_AT_ONCE, 1]
+    await eventually(lambda: len(world.markers) == 3)
+    assert [len(part) for _, part in world.markers] == [MARKERS_AT_ONCE, MARKERS_AT_ONCE, 1]
     assert world.done == []
     world.clock.advance(RETRY_MS)
-    assert world.written[3:] == [(HERE, [names[-1]])]
+    assert world.markers[3:] == [(OWN, [names[-1]])]
     assert world.done == ["x"]
 
 
@@ -109,20 +109,20 @@ async def test_no_more_markers_are_written_for_what_another_coordinator_has(
     world: Fixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(slices, "SLICE_S", 0.0)
-    world.leaders = {f"{index:04}": HERE for index in range(2 * MARKERS_AT_ONCE)}
+    world.leaders = {f"{index:04}": OWN for index in range(2 * MARKERS_AT_ONCE)}
     world.add(*(TopicPartition(topic, 0) for topic in world.leaders))
-    await eventually(lambda: bool(world.written))
+    await eventually(lambda: bool(world.markers))
     world.sender.forget("x")
     await turns()
-    assert len(world.written) == 1
+    assert len(world.markers) == 1
     assert world.done == []
 
 
 async def test_markers_are_written_behind_what_runs_now(world: Fixture) -> None:
     world.add(B, A)
-    assert world.written == []
+    assert world.markers == []
     await turns()
-    assert world.written == [(HERE, [A, B])]
+    assert world.markers == [(OWN, [A, B])]
     assert world.done == ["x"]
     assert len(world.sender) == 0
 
@@ -130,7 +130,7 @@ async def test_markers_are_written_behind_what_runs_now(world: Fixture) -> None:
 async def test_a_transaction_without_partitions_is_done_at_once(world: Fixture) -> None:
     world.add()
     await turns()
-    assert (world.written, world.done) == ([], ["x"])
+    assert (world.markers, world.done) == ([], ["x"])
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ async def test_only_failed_partitions_are_tried_again(world: Fixture, code: Erro
     assert world.done == []
     world.clock.advance(RETRY_MS)
     assert world.done == ["x"]
-    assert [names for _, names in world.written] == [[A, B], [B], [B]]
+    assert [names for _, names in world.markers] == [[A, B], [B], [B]]
 
 
 async def test_partitions_of_other_brokers_are_sent_there(world: Fixture) -> None:
@@ -153,10 +153,10 @@ async def test_partitions_of_other_brokers_are_sent_there(world: Fixture) -> Non
     world.codes[B] = [ErrorCode.NOT_LEADER_OR_FOLLOWER]
     world.add(A, B)
     await turns()
-    assert world.written == [(HERE, [A]), (ELSEWHERE, [B])]
-    world.leaders["b"] = HERE
+    assert world.markers == [(OWN, [A]), (ELSEWHERE, [B])]
+    world.leaders["b"] = OWN
     world.clock.advance(RETRY_MS)
-    assert world.written[2:] == [(HERE, [B])]
+    assert world.markers[2:] == [(OWN, [B])]
     assert world.done == ["x"]
 
 
@@ -164,7 +164,7 @@ async def test_a_partition_that_is_gone_needs_no_marker(world: Fixture) -> None:
     del world.leaders["a"]
     world.add(A, B, TopicPartition("b", 7))
     await turns()
-    assert (world.written, world.done) == ([(HERE, [B])], ["x"])
+    assert (world.markers, world.done) == ([(OWN, [B])], ["x"])
 
 
 async def test_a_partition_without_a_leader_is_waited_for(world: Fixture) -> None:
@@ -172,7 +172,7 @@ async def test_a_partition_without_a_leader_is_waited_for(world: Fixture) -> Non
     world.add(A)
     await turns()
     assert world.done == []
-    world.leaders["a"] = HERE
+    world.leaders["a"] = OWN
     world.clock.advance(RETRY_MS)
     assert world.done == ["x"]
 
@@ -185,7 +185,7 @@ async def test_a_newer_epoch_takes_the_transaction_away(world: Fixture, code: Er
     world.add(A, B)
     await turns()
     world.clock.advance(10 * RETRY_MS)
-    assert (len(world.written), world.done, len(world.sender)) == (1, [], 0)
+    assert (len(world.markers), world.done, len(world.sender)) == (1, [], 0)
 
 
 async def test_old_formats_have_no_markers(world: Fixture) -> None:

@@ -42,15 +42,15 @@ def refusal(code: ErrorCode) -> pytest.RaisesExc[KafkaError]:
 
 
 def init(
-    before: TransactionMetadata, expected: tuple[int, int] | None = None
+    earlier: TransactionMetadata, expected: tuple[int, int] | None = None
 ) -> TransactionMetadata:
     return initialize(
-        before, timeout_ms=7_000, client_identity=expected, new_producer_id=NEW_ID, now_ms=NOW_MS
+        earlier, timeout_ms=7_000, client_identity=expected, new_producer_id=NEW_ID, now_ms=NOW_MS
     )
 
 
 def ended(
-    before: TransactionMetadata,
+    earlier: TransactionMetadata,
     is_commit: bool,
     *,
     producer_id: int = 1_000,
@@ -58,7 +58,7 @@ def ended(
     version: int = 2,
 ) -> TransactionMetadata | None:
     return end(
-        before,
+        earlier,
         producer_id,
         epoch,
         is_commit=is_commit,
@@ -142,10 +142,10 @@ def test_fence_aborts_with_an_epoch_that_nobody_has(broker_version: int, last_ep
 
 
 def test_fence_of_the_last_epoch_needs_another_id_only_in_the_second_protocol() -> None:
-    before = metadata(S.ONGOING, epoch=PRODUCER_EPOCH_MAX - 1)
-    old = fence(before, broker_version=1, new_producer_id=NEW_ID, now_ms=NOW_MS)
+    earlier = metadata(S.ONGOING, epoch=PRODUCER_EPOCH_MAX - 1)
+    old = fence(earlier, broker_version=1, new_producer_id=NEW_ID, now_ms=NOW_MS)
     assert complete(old, NOW_MS).producer_epoch == PRODUCER_EPOCH_MAX
-    new = fence(before, broker_version=2, new_producer_id=NEW_ID, now_ms=NOW_MS)
+    new = fence(earlier, broker_version=2, new_producer_id=NEW_ID, now_ms=NOW_MS)
     done = complete(new, NOW_MS)
     assert (done.producer_id, done.producer_epoch) == (NEW_ID, 0)
 
@@ -153,8 +153,8 @@ def test_fence_of_the_last_epoch_needs_another_id_only_in_the_second_protocol() 
 # Partitions.
 
 
-def added(before: TransactionMetadata, *partitions: TopicPartition) -> TransactionMetadata | None:
-    return add_partitions(before, 1_000, 5, partitions, client_version=2, now_ms=NOW_MS)
+def added(earlier: TransactionMetadata, *partitions: TopicPartition) -> TransactionMetadata | None:
+    return add_partitions(earlier, 1_000, 5, partitions, client_version=2, now_ms=NOW_MS)
 
 
 @pytest.mark.parametrize("state", [S.EMPTY, S.COMPLETE_COMMIT, S.COMPLETE_ABORT])
@@ -281,8 +281,8 @@ def test_an_end_waits_for_the_markers_of_another() -> None:
 
 
 def test_the_last_epoch_goes_over_to_a_new_producer_id() -> None:
-    before = metadata(S.ONGOING, epoch=PRODUCER_EPOCH_MAX - 1)
-    first = ended(before, True, epoch=PRODUCER_EPOCH_MAX - 1)
+    earlier = metadata(S.ONGOING, epoch=PRODUCER_EPOCH_MAX - 1)
+    first = ended(earlier, True, epoch=PRODUCER_EPOCH_MAX - 1)
     assert first is not None
     assert (first.producer_id, first.producer_epoch) == (1_000, PRODUCER_EPOCH_MAX)
     assert first.next_producer_id == NEW_ID

@@ -49,8 +49,8 @@ async def test_transactions_are_there_after_a_restart(world: World, tmp_path: Pa
     await world.add(producers["c"], 1, transactional_id="c")
     await world.end(producers["c"], transactional_id="c", commit=False)
     await world.fetch()
-    before = {transaction.transactional_id: transaction for transaction in world.coordinator.all()}
-    assert {name: transaction.state for name, transaction in before.items()} == {
+    by_id = {transaction.transactional_id: transaction for transaction in world.coordinator.all()}
+    assert {name: transaction.state for name, transaction in by_id.items()} == {
         "a": S.EMPTY,
         "b": S.ONGOING,
         "c": S.COMPLETE_ABORT,
@@ -68,7 +68,7 @@ async def test_transactions_are_there_after_a_restart(world: World, tmp_path: Pa
             transaction.transactional_id: transaction for transaction in world.coordinator.all()
         }
         for name in ("b", "c", "d"):
-            assert after[name] == before[name]._replace(last_producer_epoch=-1)
+            assert after[name] == by_id[name]._replace(last_producer_epoch=-1)
         assert (await world.end(producers["b"], transactional_id="b")).error_code == 0
 
 
@@ -101,8 +101,8 @@ async def test_a_decided_transaction_is_ended_by_the_next_start(
         world.running, world.client = again, client
         await world.begin()
         for index, end in ((0, 2), (1, 1)):
-            found = await world.fetch(index=index)
-            assert (found.high_watermark, found.last_stable_offset) == (end, end)
+            records = await world.fetch(index=index)
+            assert (records.high_watermark, records.last_stable_offset) == (end, end)
         aborted = (await world.fetch()).aborted_transactions or []
         assert len(aborted) == (0 if commit else 1)
 
@@ -118,14 +118,14 @@ async def test_the_clusters_level_decides_the_version_of_the_values(
         assert (await world.end(producer, version=5)).error_code == 0
         await world.fetch()
         store = world.coordinator._store
-        index, found = store.get("x")
-        assert (found.state, found.producer_epoch) == (S.COMPLETE_COMMIT, 1)
+        index, metadata = store.get("x")
+        assert (metadata.state, metadata.producer_epoch) == (S.COMPLETE_COMMIT, 1)
         partition = world.running.partitions.get("__transaction_state", index)
-        read = partition.read(0, 1 << 20, isolation_level=0, min_one_batch=True)
+        content = partition.read(0, 1 << 20, isolation_level=0, min_one_batch=True)
         versions = {
             version_of(stored.value or b"")
-            for position, header in iterate_headers(read.records)
-            for stored in decode_records(read.records, position, header=header)
+            for position, header in iterate_headers(content.records)
+            for stored in decode_records(content.records, position, header=header)
         }
         assert versions == {version}
 
@@ -162,8 +162,8 @@ async def test_unused_ids_expire_in_short_steps(world: World) -> None:
     unused = store_unused(world, 3 * IDS_AT_ONCE)
     steps = store.forget_unused(1)
     next(steps)
-    left = {metadata.transactional_id for metadata in store.all()}
-    assert 2 * IDS_AT_ONCE <= len(left) - 1 < 3 * IDS_AT_ONCE
+    ids = {metadata.transactional_id for metadata in store.all()}
+    assert 2 * IDS_AT_ONCE <= len(ids) - 1 < 3 * IDS_AT_ONCE
     used = unused[-1]._replace(last_update_ms=2)
     store.write(index, used)
     assert len(list(steps)) >= 2
@@ -211,12 +211,12 @@ async def test_a_state_too_large_for_a_record_is_refused(world: World) -> None:
     """The state does not change then."""
     await world.begin()
     store = world.coordinator._store
-    index, found = store.get("x")
+    index, metadata = store.get("x")
     large = frozenset(TopicPartition("n" * 249, number) for number in range(300_000))
     with pytest.raises(KafkaError) as caught:
-        store.write(index, found._replace(state=S.ONGOING, partitions=large))
+        store.write(index, metadata._replace(state=S.ONGOING, partitions=large))
     assert caught.value.code == ErrorCode.UNKNOWN_SERVER_ERROR
-    assert store.get("x")[1] is found
+    assert store.get("x")[1] is metadata
 
 
 def test_replay_passes_over_what_it_cannot_read(caplog: pytest.LogCaptureFixture) -> None:

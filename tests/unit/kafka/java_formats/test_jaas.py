@@ -119,10 +119,10 @@ def test_a_broken_unicode_escape_is_refused() -> None:
 @given(st.text(max_size=60))
 def test_any_text_is_properties_or_a_value_error(text: str) -> None:
     try:
-        parsed = parse_properties(text)
+        properties = parse_properties(text)
     except ValueError:
         return
-    assert all(isinstance(value, str) for value in parsed.values())
+    assert all(isinstance(value, str) for value in properties.values())
 
 
 def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:

@@ -87,9 +87,9 @@ def test_the_content_decides_between_jks_and_pkcs12(store_type: str, suffix: str
         location=str(STORES / f"trusted.{suffix}"),
         password="store-secret",
     )
-    found = load_trust_store(trusted)
-    assert found is not None
-    assert len(found.certificates) == 1
+    loaded = load_trust_store(trusted)
+    assert loaded is not None
+    assert len(loaded.certificates) == 1
 
 
 @pytest.mark.parametrize(

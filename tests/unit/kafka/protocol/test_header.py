@@ -60,9 +60,9 @@ def test_request_headers_of_every_api_and_version(client_id: str | None) -> None
         writer = Writer()
         write_request_header(writer, key, version, -5, client_id)
         assert writer.to_bytes() == expected
-        found = parse_request_header(memoryview(expected + b"body"))
-        seen = client_id if number else None
-        assert found == (key, version, -5, seen, len(expected))
+        header = parse_request_header(memoryview(expected + b"body"))
+        expected_id = client_id if number else None
+        assert header == (key, version, -5, expected_id, len(expected))
 
 
 @pytest.mark.parametrize("client_id", [None, "", "client", "Ünï"])

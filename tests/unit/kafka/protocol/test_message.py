@@ -125,11 +125,11 @@ def test_one_message_module_brings_in_no_other() -> None:
         "import sys, minibroker.kafka.protocol.messages.produce\n"
         "print(*sorted(n for n in sys.modules if n.startswith('minibroker.kafka.protocol.')))"
     )
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
     package = "minibroker.kafka.protocol"
-    assert found == [
+    assert result == [
         f"{package}.message",
         f"{package}.messages",
         f"{package}.messages.produce",

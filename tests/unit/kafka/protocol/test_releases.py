@@ -37,10 +37,10 @@ def test_every_release_from_0_8_2_to_4_4_is_there() -> None:
 
 @pytest.mark.parametrize("release", sorted(FOREIGN))
 def test_a_release_advertises_what_kafka_python_expects_of_it(release: str) -> None:
-    theirs = {key: tuple(found) for key, found in FOREIGN[release].items() if key in APIS}
+    theirs = {key: tuple(versions) for key, versions in FOREIGN[release].items() if key in APIS}
     ours = advertised_by(release)
     if release.startswith("4."):
-        ours = {key: found for key, found in ours.items() if key not in TELEMETRY}
+        ours = {key: versions for key, versions in ours.items() if key not in TELEMETRY}
     assert ours == theirs
 
 

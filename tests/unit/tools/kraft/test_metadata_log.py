@@ -66,8 +66,8 @@ def log_batch(offset: int, *messages: StoredMessage, epoch: int = 6) -> bytes:
     is_control = not records
     if is_control:
         records = [Record(0, NOW_MS, LEADER_CHANGE, b"")]
-    made = build_batch(records, base_offset=offset, leader_epoch=epoch, is_control=is_control)
-    return bytes(made)
+    one_batch = build_batch(records, base_offset=offset, leader_epoch=epoch, is_control=is_control)
+    return bytes(one_batch)
 
 
 def topic(name: str) -> TopicRecord:
@@ -158,9 +158,9 @@ def test_a_power_cut_at_any_step_leaves_the_old_or_the_new(
             topics = None
         answers.add(topics)
         for name in REAL_FILES.list_directories(str(root)):
-            parsed = names.parse_directory(name)
-            assert parsed is not None
-            assert name == names.KRAFT_LOG or parsed[1] == names.DELETE_DIRECTORY
+            parts = names.parse_directory(name)
+            assert parts is not None
+            assert name == names.KRAFT_LOG or parts[1] == names.DELETE_DIRECTORY
         if is_finished:
             break
     assert is_finished

@@ -82,20 +82,20 @@ def after(record: PartitionChangeRecord) -> PartitionValue:
     return replayed(TOPIC, partition(), record).topics["t"].partitions[0]
 
 
-BEFORE = PartitionValue((0, 1), (0, 1), 0, 7, (), (), False, 3, (DIRECTORY, DIRECTORY), (1,), (1,))
+FIRST = PartitionValue((0, 1), (0, 1), 0, 7, (), (), False, 3, (DIRECTORY, DIRECTORY), (1,), (1,))
 
 
 def test_a_partition_is_as_its_record_says() -> None:
-    assert replayed(TOPIC, partition()).topics["t"].partitions == (BEFORE,)
+    assert replayed(TOPIC, partition()).topics["t"].partitions == (FIRST,)
 
 
 def test_a_change_changes_only_what_it_names() -> None:
-    assert after(change(isr=[0])) == BEFORE._replace(isr=(0,), partition_epoch=4)
+    assert after(change(isr=[0])) == FIRST._replace(isr=(0,), partition_epoch=4)
 
 
 @pytest.mark.parametrize("leader", [-1, 0, 1])
 def test_a_leader_that_is_named_raises_its_epoch(leader: int) -> None:
-    assert after(change(leader=leader)) == BEFORE._replace(
+    assert after(change(leader=leader)) == FIRST._replace(
         leader=leader, leader_epoch=8, partition_epoch=4
     )
 
@@ -115,12 +115,12 @@ def test_directories_are_as_many_as_the_replicas() -> None:
 
 
 def test_eligible_replicas_are_cleared() -> None:
-    cleared = BEFORE._replace(eligible=(), last_eligible=(), partition_epoch=4)
+    cleared = FIRST._replace(eligible=(), last_eligible=(), partition_epoch=4)
     for name in ("", "t"):
         messages = (TOPIC, partition(), ClearElrRecord(topic_name=name))
         assert replayed(*messages).topics["t"].partitions == (cleared,)
     other = replayed(TOPIC, partition(), ClearElrRecord(topic_name="u"))
-    assert other.topics["t"].partitions == (BEFORE,)
+    assert other.topics["t"].partitions == (FIRST,)
 
 
 def test_a_removed_topic_takes_its_settings_with_it() -> None:

@@ -42,7 +42,7 @@ READS = Acl(
     Pattern(ResourceType.GROUP, "g", PatternType.LITERAL),
     Entry("User:bob", "*", Operation.READ, Permission.ALLOW),
 )
-BEFORE = Metadata(topics={"t": TOPIC, "gone": TOPIC}, features={"group.version": 1}, epoch=1)
+FIRST = Metadata(topics={"t": TOPIC, "gone": TOPIC}, features={"group.version": 1}, epoch=1)
 AFTER = Metadata(
     topics={"t": TOPIC._replace(id=OTHER_ID), "new": TopicValue(ID, (PARTITION,) * 2)},
     configs={ConfigEntity(ConfigKind.BROKER, "0"): {"log.cleaner.threads": "2"}},
@@ -91,8 +91,8 @@ async def error_of_write(tree: Tree) -> str | None:
 
 
 async def test_a_disk_that_refuses_a_statement_leaves_the_old_tree(tree: EmbeddedTree) -> None:
-    await write_metadata(tree, BEFORE, CONFIG)
-    before = await contents(tree)
+    await write_metadata(tree, FIRST, CONFIG)
+    first_contents = await contents(tree)
     connection = tree._db
     assert connection is not None
     for number in range(1000):
@@ -102,7 +102,7 @@ async def test_a_disk_that_refuses_a_statement_leaves_the_old_tree(tree: Embedde
         if error is None:
             break
         assert "disk I/O error" in error
-        assert await contents(tree) == before
+        assert await contents(tree) == first_contents
     assert number > 20
     assert await read_metadata(tree, CONFIG) == AFTER
 
@@ -157,7 +157,7 @@ async def test_a_kill_at_any_operation_leaves_the_old_tree_or_the_new_one(tmp_pa
     path = tmp_path / "metadata.db"
     tree = EmbeddedTree(path, SystemClock())
     await tree.open()
-    await write_metadata(tree, BEFORE, CONFIG)
+    await write_metadata(tree, FIRST, CONFIG)
     old = await contents(tree)
     await tree.close()
     shutil.copy(path, tmp_path / "new.db")

@@ -142,9 +142,9 @@ def changed(metadata: Metadata) -> Metadata:
 
 
 async def test_a_broker_serves_metadata_that_were_written(tmp_path: Path) -> None:
-    before, *_ = await admin.fill(tmp_path)
+    first_contents, *_ = await admin.fill(tmp_path)
     config = BrokerConfig(admin.SETTINGS)
-    metadata = changed(before)
+    metadata = changed(first_contents)
     tree = EmbeddedTree(tmp_path / "data" / TREE_FILE, SystemClock())
     await tree.open()
     assert await write_metadata(tree, metadata, config)
@@ -282,20 +282,20 @@ async def test_metadata_that_were_read_change_nothing(tmp_path: Path) -> None:
     config = BrokerConfig(admin.SETTINGS)
     tree = EmbeddedTree(tmp_path / "data" / TREE_FILE, SystemClock())
     await tree.open()
-    before = await admin.contents(tree)
+    first_contents = await admin.contents(tree)
     assert await write_metadata(tree, await read_metadata(tree, config), config) == 0
-    assert await admin.contents(tree) == before
+    assert await admin.contents(tree) == first_contents
     await tree.close()
 
 
 async def test_a_change_touches_its_node_only(tree: EmbeddedTree) -> None:
     await write_metadata(tree, Metadata(topics={"t": TopicValue(ID, (PARTITION,) * 3)}), CONFIG)
-    before = await admin.contents(tree)
+    first_contents = await admin.contents(tree)
     states = (PARTITION, PARTITION._replace(leader_epoch=5, isr=(), is_recovering=True), PARTITION)
     metadata = Metadata(topics={"t": TopicValue(ID, states)}, features={"x": 3}, epoch=9)
     await write_metadata(tree, metadata, CONFIG)
     after = await admin.contents(tree)
-    assert {path for path, node in after.items() if node != before.get(path)} == {
+    assert {path for path, node in after.items() if node != first_contents.get(path)} == {
         paths.partition_state("t", 1),
         paths.FEATURE,
         paths.CONTROLLER_EPOCH,
@@ -378,8 +378,8 @@ async def test_nodes_of_users_go_with_their_last_value(tree: EmbeddedTree) -> No
         quotas={(("user", "u"),): quotas, both: quotas}, credentials={("u", 1): KEY}
     )
     await write_metadata(tree, metadata, CONFIG)
-    read = await read_metadata(tree, CONFIG)
-    assert (read.quotas, read.credentials) == (metadata.quotas, metadata.credentials)
+    read_back = await read_metadata(tree, CONFIG)
+    assert (read_back.quotas, read_back.credentials) == (metadata.quotas, metadata.credentials)
     await write_metadata(tree, Metadata(quotas={(("user", "u"),): quotas}), CONFIG)
     nodes = await admin.contents(tree)
     assert paths.config("users", "u/clients") not in nodes
@@ -531,8 +531,8 @@ async def test_a_feature_out_of_force_is_written_down(tree: EmbeddedTree) -> Non
 async def test_metadata_that_the_tree_cannot_hold_change_nothing(
     tree: EmbeddedTree, metadata: Metadata, text: str
 ) -> None:
-    before = await admin.contents(tree)
+    first_contents = await admin.contents(tree)
     metadata.epoch = 99
     with pytest.raises(TransferError, match=text):
         await write_metadata(tree, metadata, CONFIG)
-    assert await admin.contents(tree) == before
+    assert await admin.contents(tree) == first_contents

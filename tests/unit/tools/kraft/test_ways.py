@@ -84,7 +84,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def test_the_directory_is_kafkas_and_then_ours_again(data: Path) -> None:
-    before = files_below(data)
+    first_files = files_below(data)
     output = run(hand_over, HandOverPlan(of(data), release="4.0"))
     assert output.startswith(
         "2 topics with 4 partitions, 1 resource with settings is handed over to Apache Kafka 4.0\n"
@@ -101,11 +101,11 @@ def test_the_directory_is_kafkas_and_then_ours_again(data: Path) -> None:
 
     assert "is taken back\nminibroker serve --data-dir" in run(take_back, TakeBackPlan(of(data)))
     after = files_below(data)
-    assert {name for name in before if before[name] != after.pop(name, None)} <= {
+    assert {name for name in first_files if first_files[name] != after.pop(name, None)} <= {
         names.META_PROPERTIES,
         names.CLEAN_SHUTDOWN,
     }
-    assert names.KRAFT_LOG in before  # a file, which keeps Kafka from starting there
+    assert names.KRAFT_LOG in first_files  # a file, which keeps Kafka from starting there
     assert not after
     with Broker(data_dir=data) as broker:
         assert broker.topics == {"orders": 3, "empty": 1}
@@ -114,13 +114,13 @@ def test_the_directory_is_kafkas_and_then_ours_again(data: Path) -> None:
 
 
 def test_a_dry_run_writes_nothing(data: Path) -> None:
-    before = files_below(data)
+    first_files = files_below(data)
     assert "would be handed over" in run(hand_over, HandOverPlan(of(data), dry_run=True))
-    assert files_below(data) == before
+    assert files_below(data) == first_files
     run(hand_over, HandOverPlan(of(data)))
-    before = files_below(data)
+    first_files = files_below(data)
     assert "would be taken back" in run(take_back, TakeBackPlan(of(data), dry_run=True))
-    assert files_below(data) == before
+    assert files_below(data) == first_files
 
 
 def test_a_hand_over_is_done_again_until_kafka_has_started(data: Path) -> None:

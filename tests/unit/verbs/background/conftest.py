@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Said(NamedTuple):
+class Outcome(NamedTuple):
     """The answer of a command."""
 
     code: int
@@ -22,7 +22,7 @@ class Said(NamedTuple):
     errors: str
 
 
-Command: TypeAlias = "Callable[..., Said]"
+Command: TypeAlias = "Callable[..., Outcome]"
 
 
 @pytest.fixture
@@ -35,11 +35,11 @@ def state(tmp_path: Path) -> Path:
 def run(state: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Command]:
     """Yield a function that runs a verb on the state directory; what it started ends then."""
 
-    def command(verb: str, *words: object) -> Said:
+    def command(verb: str, *words: object) -> Outcome:
         out, errors = io.StringIO(), io.StringIO()
         arguments = [verb, "--state-dir", str(state), *map(str, words)]
         code = run_words(arguments, out, errors)
-        return Said(code, out.getvalue(), errors.getvalue())
+        return Outcome(code, out.getvalue(), errors.getvalue())
 
     monkeypatch.chdir(tmp_path)
     yield command
@@ -50,7 +50,7 @@ def run(state: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterato
 def up(run: Command) -> Command:
     """Return a function that starts a broker in the background, on a free port."""
 
-    def start(*words: object) -> Said:
+    def start(*words: object) -> Outcome:
         return run("up", "-d", "--listen", "127.0.0.1:0", *words)
 
     return start

@@ -19,12 +19,12 @@ from minibroker.verbs.background.state import StateDirectory, StateOptions
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.unit.verbs.background.conftest import Command, Said
+    from tests.unit.verbs.background.conftest import Command, Outcome
 
 
-def address_of(said: Said) -> str:
+def address_of(words: Outcome) -> str:
     """Return the address that a start has written."""
-    line = said.output.splitlines()[0]
+    line = words.output.splitlines()[0]
     return line.removeprefix("minibroker listening on ")
 
 
@@ -181,8 +181,8 @@ def test_a_reset_of_several_brokers_writes_all_addresses(
     started = up("--brokers", "2", "--data-dir", "d", "--control", "127.0.0.1:0")
     code, output, errors = run("reset")
     assert (code, errors) == (0, "")
-    for said in (started.output, output):
-        listening, *control = said.splitlines()
+    for words in (started.output, output):
+        listening, *control = words.splitlines()
         assert len(listening.split(",")) == 2
         assert [line.startswith("minibroker control on http://") for line in control] == [True] * 2
     assert {path.name for path in (state.parent / "d").glob("broker-*")} == {"broker-0", "broker-1"}

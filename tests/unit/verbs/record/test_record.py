@@ -58,7 +58,7 @@ def target(targets: Broker) -> Broker:
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a new directory, which is the working directory."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -74,9 +74,9 @@ def run(source: Broker, *words: str) -> tuple[int, str]:
 
 def record(source: Broker, path: Path, *words: str) -> str:
     """Record a topic `t`; return what the verb wrote."""
-    code, written = run(source, "t", "-o", str(path), *words)
-    assert code == EXIT_OK, written
-    return written
+    code, facts = run(source, "t", "-o", str(path), *words)
+    assert code == EXIT_OK, facts
+    return facts
 
 
 def contents(records: list[TopicRecord]) -> list[tuple[object, ...]]:
@@ -107,8 +107,8 @@ def test_recorded_and_loaded_records_are_the_same(
             partition=number % 3,
             timestamp=WHEN + number,
         )
-    written = record(source, tmp_path / form)
-    assert f"{len(odd)} records of 1 topic in {tmp_path / form}" in written
+    facts = record(source, tmp_path / form)
+    assert f"{len(odd)} records of 1 topic in {tmp_path / form}" in facts
     target.load(tmp_path / form)
     assert target.topics == {"t": 3}
     assert contents(target.records("t")) == contents(source.records("t"))
@@ -160,9 +160,9 @@ def test_a_compacted_topic_is_recorded_with_its_gaps(
         compacted.clock.advance(minutes=5)  # the cleaner begins after a moment without records
         wait_until(lambda: len(compacted.records("t")) < 4, "t-0 is compacted")
         record(compacted, tmp_path / form)
-        kept = contents(compacted.records("t"))
+        records = contents(compacted.records("t"))
     target.load(tmp_path / form)
-    assert contents(target.records("t")) == kept
+    assert contents(target.records("t")) == records
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -223,8 +223,10 @@ def test_whole_batches_are_kept_as_they_are(tmp_path: Path, source: Broker) -> N
     (logs / "00000000000000000000.log").write_bytes(batch)
     source.load(logs.parent)
     record(source, tmp_path / "seed")
-    kept = (tmp_path / "seed" / "t-0" / "00000000000000000000.log").read_bytes()
-    assert kept[16:] == batch[16:]  # but for offset and leader epoch, which its broker has written
+    log_bytes = (tmp_path / "seed" / "t-0" / "00000000000000000000.log").read_bytes()
+    assert (
+        log_bytes[16:] == batch[16:]
+    )  # but for offset and leader epoch, which its broker has written
 
 
 def test_processes_make_the_same_file(
@@ -269,19 +271,19 @@ def test_records_that_cannot_be_masked_leave_no_file(
     source.produce("t", {"card": "1"})
     if words[1] == "card=hash":
         source.produce("t", "no JSON")
-    code, written = run(source, "t", "-o", str(tmp_path / form), *words)
-    assert (code, sentence in written) == (EXIT_FAILED, True), written
+    code, facts = run(source, "t", "-o", str(tmp_path / form), *words)
+    assert (code, sentence in facts) == (EXIT_FAILED, True), facts
     assert list(tmp_path.iterdir()) == []
 
 
 def test_records_that_cannot_be_masked_may_be_left_out(tmp_path: Path, source: Broker) -> None:
     source.produce("t", ["no JSON", {"card": "1234"}])
-    written = record(source, tmp_path / "s.jsonl", "--mask", "card=mask", "--on-unmaskable", "skip")
+    facts = record(source, tmp_path / "s.jsonl", "--mask", "card=mask", "--on-unmaskable", "skip")
     assert [line.get("value") for line in lines_in(tmp_path / "s.jsonl")] == [
         None,
         {"card": "nnnn"},
     ]
-    assert "1 record could not be masked" in written
+    assert "1 record could not be masked" in facts
 
 
 def test_a_record_that_is_too_long_for_a_line_is_named(
@@ -289,8 +291,8 @@ def test_a_record_that_is_too_long_for_a_line_is_named(
 ) -> None:
     monkeypatch.setattr(encoding, "LINE_BYTES_MAX", 1 << 20)
     source.produce("t", ["small", "\0" * 200_000, "small"])
-    code, written = run(source, "t", "-o", str(tmp_path / "s.jsonl"))
-    assert (code, "record t-0 offset 1 is a line of more than 1 MB" in written) == (
+    code, facts = run(source, "t", "-o", str(tmp_path / "s.jsonl"))
+    assert (code, "record t-0 offset 1 is a line of more than 1 MB" in facts) == (
         EXIT_FAILED,
         True,
     )
@@ -326,13 +328,13 @@ def test_a_sample_is_the_same_in_every_run(tmp_path: Path, source: Broker) -> No
     ],
 )
 def test_wrong_words_are_a_sentence_and_no_file(
-    here: Path, source: Broker, words: tuple[str, ...], code: int, sentence: str
+    directory: Path, source: Broker, words: tuple[str, ...], code: int, sentence: str
 ) -> None:
     source.create_topic("t")
-    (here / "there.jsonl").touch()
-    ended, written = run(source, *words)
-    assert (ended, sentence in written) == (code, True), written
-    assert [path.name for path in here.iterdir()] == ["there.jsonl"]
+    (directory / "there.jsonl").touch()
+    ended, facts = run(source, *words)
+    assert (ended, sentence in facts) == (code, True), facts
+    assert [path.name for path in directory.iterdir()] == ["there.jsonl"]
 
 
 def test_a_hash_without_a_secret_is_refused(
@@ -340,8 +342,8 @@ def test_a_hash_without_a_secret_is_refused(
 ) -> None:
     monkeypatch.delenv("MINIBROKER_MASK_SECRET")
     source.produce("t", {"card": "1"})
-    code, written = run(source, "t", "-o", str(tmp_path / "s"), "--mask", "card=hash")
-    assert (code, "a hash needs a secret" in written) == (EXIT_FAILED, True)
+    code, facts = run(source, "t", "-o", str(tmp_path / "s"), "--mask", "card=hash")
+    assert (code, "a hash needs a secret" in facts) == (EXIT_FAILED, True)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -353,8 +355,8 @@ def test_ctrl_c_leaves_nothing(
 
     source.produce("t", ["a", "b"])
     monkeypatch.setattr(ProgressLine, "show", interrupt)
-    code, written = run(source, "t", "-o", str(tmp_path / form))
-    assert (code, written) == (EXIT_INTERRUPTED, "minibroker record: interrupted\n")
+    code, facts = run(source, "t", "-o", str(tmp_path / form))
+    assert (code, facts) == (EXIT_INTERRUPTED, "minibroker record: interrupted\n")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -200,7 +200,7 @@ def test_certificates_go_with_the_rest_of_the_memory(
     monkeypatch.setattr(
         atexit,
         "register",
-        lambda call, *given, **named: at_exit.append(partial(call, *given, **named)),
+        lambda call, *items, **options: at_exit.append(partial(call, *items, **options)),
     )
     arguments = parse_serve(["--security", "SASL_SSL", "--user", "alice:secret", "--memory"])
     with caplog.at_level(logging.INFO):

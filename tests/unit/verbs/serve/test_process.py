@@ -29,9 +29,9 @@ def files_in(directory: Path) -> set[str]:
 
 
 def config(directory: Path, **settings: str) -> BrokerConfig:
-    named = {key.replace("_", "."): value for key, value in settings.items()}
+    by_key = {key.replace("_", "."): value for key, value in settings.items()}
     listeners = "PLAINTEXT://127.0.0.1:0"
-    return BrokerConfig({"listeners": listeners, "log.dirs": str(directory), **named})
+    return BrokerConfig({"listeners": listeners, "log.dirs": str(directory), **by_key})
 
 
 def run_until_ready(config: BrokerConfig, options: ServeOptions) -> int:
@@ -66,14 +66,14 @@ def run_until_ready(config: BrokerConfig, options: ServeOptions) -> int:
 
 def test_as_many_files_may_be_open_as_the_system_allows(tmp_path: Path) -> None:
     """Shells give a low soft limit; the JVM raises it before Kafka begins."""
-    before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (256, before[1]))
+    first_limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, first_limits[1]))
     try:
         options = ServeOptions(ready_file=str(tmp_path / "ready"))
         assert run_until_ready(config(tmp_path / "data"), options) == 0
-        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (before[1], before[1])
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (first_limits[1], first_limits[1])
     finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        resource.setrlimit(resource.RLIMIT_NOFILE, first_limits)
 
 
 @pytest.mark.parametrize("loop", ["uvloop", "asyncio"])

@@ -107,8 +107,8 @@ class Rig:
 
     def sync(self, member_id: str, generation: int, **shares: bytes) -> list[Any]:
         answers: list[Any] = []
-        named = {name.replace("_", "-"): share for name, share in shares.items()}
-        sync = Sync(member_id, None, generation, None, None, named)
+        shares_by_name = {name.replace("_", "-"): share for name, share in shares.items()}
+        sync = Sync(member_id, None, generation, None, None, shares_by_name)
         self.membership.sync(self.shard, "g", sync, answers.append)
         return answers
 
@@ -213,11 +213,11 @@ async def test_a_silent_member_goes_and_a_heartbeat_keeps_it(rig: Rig) -> None:
 
 async def test_many_heartbeats_make_no_timers(rig: Rig) -> None:
     rig.stable()
-    before = len(rig.timers._heap)
+    first_count = len(rig.timers._heap)
     for _ in range(1000):
         rig.membership.heartbeat(rig.shard, "g", "a-1", None, 1)
         rig.clock.advance(1)
-    assert len(rig.timers._heap) == before
+    assert len(rig.timers._heap) == first_count
 
 
 async def test_the_last_member_that_leaves_ends_the_group(rig: Rig) -> None:
@@ -316,14 +316,14 @@ def member(*protocols: tuple[str, bytes], instance_id: str | None = None) -> Mem
 
 
 def test_it_votes_for_what_it_likes_best_of_what_all_can_do() -> None:
-    found = member(("a", b""), ("b", b""), ("c", b""))
-    assert found.vote({"c", "b"}) == "b"
+    protocol = member(("a", b""), ("b", b""), ("c", b""))
+    assert protocol.vote({"c", "b"}) == "b"
 
 
 def test_metadata_of_a_protocol_that_it_lacks_is_empty() -> None:
-    found = member(("a", b"meta"))
-    assert found.metadata_of("a") == b"meta"
-    assert found.metadata_of("b") == found.metadata_of(None) == b""
+    protocol = member(("a", b"meta"))
+    assert protocol.metadata_of("a") == b"meta"
+    assert protocol.metadata_of("b") == protocol.metadata_of(None) == b""
 
 
 def test_a_protocol_named_twice_counts_once() -> None:
@@ -331,14 +331,14 @@ def test_a_protocol_named_twice_counts_once() -> None:
 
 
 def test_a_waiting_member_needs_no_heartbeat_unless_it_is_new() -> None:
-    found = member(("a", b""))
-    assert not found.is_alive_without_heartbeat
-    found.join_waiter = lambda answer: None
-    assert found.is_alive_without_heartbeat
-    found.is_new = True
-    assert not found.is_alive_without_heartbeat
-    found.is_new, found.join_waiter, found.sync_waiter = False, None, lambda answer: None
-    assert found.is_alive_without_heartbeat
+    protocol = member(("a", b""))
+    assert not protocol.is_alive_without_heartbeat
+    protocol.join_waiter = lambda answer: None
+    assert protocol.is_alive_without_heartbeat
+    protocol.is_new = True
+    assert not protocol.is_alive_without_heartbeat
+    protocol.is_new, protocol.join_waiter, protocol.sync_waiter = False, None, lambda answer: None
+    assert protocol.is_alive_without_heartbeat
 
 
 def test_it_says_who_it_is() -> None:

@@ -10,7 +10,7 @@ def topic_id(name: str) -> bytes:
     return name.encode() * 16
 
 
-def parsed(text: str) -> dict[bytes, tuple[int, ...]]:
+def parse(text: str) -> dict[bytes, tuple[int, ...]]:
     """`a:0,1 b:2` → an assignment."""
     entries = (entry.partition(":") for entry in text.split())
     return {topic_id(name): tuple(map(int, numbers.split(","))) for name, _, numbers in entries}
@@ -31,17 +31,17 @@ def assign(
     instances: dict[str, str] | None = None,
 ) -> dict[str, str]:
     """`members`: id → (letters of its topics, what it has); the targets in the same words."""
-    given = {
+    assigned = {
         member_id: MemberInput(
-            (instances or {}).get(member_id), tuple(map(topic_id, letters)), parsed(had)
+            (instances or {}).get(member_id), tuple(map(topic_id, letters)), parse(had)
         )
         for member_id, (letters, had) in members.items()
     }
     owners: dict[bytes, dict[int, str]] = {}
-    for member_id, member in given.items():
+    for member_id, member in assigned.items():
         for topic, numbers in member.assignment.items():
             owners.setdefault(topic, {}).update(dict.fromkeys(numbers, member_id))
     is_homogeneous = len({frozenset(letters) for letters, _ in members.values()}) == 1
     counts = {topic_id(letter): count for letter, count in topics.items()}
-    targets = load_assignor(name)(AssignorInput(given, is_homogeneous, counts, owners))
+    targets = load_assignor(name)(AssignorInput(assigned, is_homogeneous, counts, owners))
     return {member_id: written(targets.get(member_id, {})) for member_id in members}

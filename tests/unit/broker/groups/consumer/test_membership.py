@@ -71,10 +71,10 @@ def test_assignors_are_named_as_kafka_39_and_4_do() -> None:
 
 
 def test_member_ids_are_like_kafkas() -> None:
-    made = {new_member_id() for _ in range(300)}
-    assert len(made) == 300
-    assert {len(member_id) for member_id in made} == {22}
-    assert not any(member_id.startswith("-") for member_id in made)
+    ids = {new_member_id() for _ in range(300)}
+    assert len(ids) == 300
+    assert {len(member_id) for member_id in ids} == {22}
+    assert not any(member_id.startswith("-") for member_id in ids)
 
 
 class LateRuntime(ListRuntime):
@@ -148,10 +148,10 @@ def test_a_look_up_ends_with_the_shard() -> None:
     rig = ConsumerRig()
     rig.play("topic a 1")
     rig.play("join m regex=a")
-    written = len(rig.runtime.records)
+    record_count = len(rig.runtime.records)
     rig.consumer.on_shard_unloaded(rig.shard)
     rig.play("resolve")
-    assert len(rig.runtime.records) == written
+    assert len(rig.runtime.records) == record_count
 
 
 def test_a_look_up_that_fails_is_asked_for_again() -> None:
@@ -211,7 +211,7 @@ TOPICS = topics_of(image_with(topic(3)))
 
 
 def test_a_subscription_is_read_with_ids_of_topics_that_exist() -> None:
-    written = ConsumerProtocolSubscription(
+    subscription = ConsumerProtocolSubscription(
         topics=["t", "u"],
         owned_partitions=[
             TopicPartition(topic="t", partitions=[2]),
@@ -219,14 +219,14 @@ def test_a_subscription_is_read_with_ids_of_topics_that_exist() -> None:
         ],
         rack_id="r",
     ).to_bytes(3)
-    read = read_subscription(written, TOPICS)
-    assert (read.topic_names, read.owned, read.rack_id) == ({"t", "u"}, {ID: [2]}, "r")
+    copy = read_subscription(subscription, TOPICS)
+    assert (copy.topic_names, copy.owned, copy.rack_id) == ({"t", "u"}, {ID: [2]}, "r")
 
 
 def test_a_newer_version_is_read_as_far_as_it_is_known() -> None:
-    written = b"\0\7" + ConsumerProtocolSubscription(topics=["t"]).to_bytes(3)[2:] + b"more"
-    assert read_subscription(written, TOPICS).topic_names == {"t"}
-    assert version_of(written) == 3
+    subscription = b"\0\7" + ConsumerProtocolSubscription(topics=["t"]).to_bytes(3)[2:] + b"more"
+    assert read_subscription(subscription, TOPICS).topic_names == {"t"}
+    assert version_of(subscription) == 3
 
 
 @pytest.mark.parametrize("broken", [b"", b"\0", b"\xff\xff\0\0\0\0", b"\0\1\0\0\0\5"])
@@ -236,10 +236,10 @@ def test_a_malformed_subscription_is_reported(broken: bytes) -> None:
 
 
 def test_assignments_come_back_as_they_were() -> None:
-    written = write_assignment({ID: (0, 2), bytes(16): (1,)}, 1, TOPICS)
-    assert read_assignment(written, TOPICS) == ({ID: (0, 2)}, False)
+    assignment = write_assignment({ID: (0, 2), bytes(16): (1,)}, 1, TOPICS)
+    assert read_assignment(assignment, TOPICS) == ({ID: (0, 2)}, False)
 
 
 def test_data_of_an_assignors_own_is_noticed() -> None:
-    written = ConsumerProtocolAssignment(user_data=b"x").to_bytes(1)
-    assert read_assignment(written, TOPICS) == ({}, True)
+    assignment = ConsumerProtocolAssignment(user_data=b"x").to_bytes(1)
+    assert read_assignment(assignment, TOPICS) == ({}, True)

@@ -157,7 +157,7 @@ def test_the_fullest_give_until_all_are_level() -> None:
     sizes = [4, 0, 2]
     ranges = MemberRanges([0, 1, 2], sizes)
     assert not ranges.is_balanced
-    given = []
+    counts = []
     while True:
         giver = ranges.next_most_loaded()
         taker = ranges.next_least_loaded()
@@ -165,8 +165,8 @@ def test_the_fullest_give_until_all_are_level() -> None:
             break
         sizes[giver] -= 1
         sizes[taker] += 1
-        given.append((giver, taker))
-    assert given == [(0, 1), (0, 1)]
+        counts.append((giver, taker))
+    assert counts == [(0, 1), (0, 1)]
     assert sizes == [2, 2, 2]
 
 

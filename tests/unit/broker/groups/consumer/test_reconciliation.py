@@ -30,24 +30,26 @@ def member(**fields: Any) -> Member:
 
 
 def test_nothing_changes_at_the_epoch_of_the_target() -> None:
-    known = member(member_epoch=5)
-    assert next_assignment(known, target()) is known
+    first_member = member(member_epoch=5)
+    assert next_assignment(first_member, target()) is first_member
 
 
 def test_a_free_partition_is_assigned_at_once() -> None:
-    gained = next_assignment(member(), target(assignment={TOPIC: (0, 1)}))
-    assert gained == Member("m", 5, 4, state=STABLE, assigned={TOPIC: {0: 5, 1: 5}}, revoking={})
+    next_member = next_assignment(member(), target(assignment={TOPIC: (0, 1)}))
+    assert next_member == Member(
+        "m", 5, 4, state=STABLE, assigned={TOPIC: {0: 5, 1: 5}}, revoking={}
+    )
 
 
 def test_a_partition_that_stays_keeps_its_epoch() -> None:
-    known = member(assigned=with_epoch({TOPIC: (0,)}, 2))
-    gained = next_assignment(known, target(assignment={TOPIC: (0, 1)}))
-    assert gained.assigned == {TOPIC: {0: 2, 1: 5}}
+    first_member = member(assigned=with_epoch({TOPIC: (0,)}, 2))
+    next_member = next_assignment(first_member, target(assignment={TOPIC: (0, 1)}))
+    assert next_member.assigned == {TOPIC: {0: 2, 1: 5}}
 
 
 def test_giving_up_comes_first_and_at_the_old_epoch() -> None:
-    known = member(assigned=with_epoch({TOPIC: (0, 1)}, 4))
-    waiting = next_assignment(known, target(assignment={TOPIC: (1, 2)}))
+    first_member = member(assigned=with_epoch({TOPIC: (0, 1)}, 4))
+    waiting = next_assignment(first_member, target(assignment={TOPIC: (1, 2)}))
     assert waiting.state is UNREVOKED
     assert waiting.member_epoch == 4
     assert (waiting.assigned, waiting.revoking) == ({TOPIC: {1: 4}}, {TOPIC: {0: 4}})
@@ -59,16 +61,16 @@ def test_giving_up_comes_first_and_at_the_old_epoch() -> None:
 
 
 def test_a_client_that_gave_up_already_is_not_asked() -> None:
-    known = member(assigned=with_epoch({TOPIC: (0,)}, 4))
-    done = next_assignment(known, target(reported={}))
+    first_member = member(assigned=with_epoch({TOPIC: (0,)}, 4))
+    done = next_assignment(first_member, target(reported={}))
     assert (done.state, done.member_epoch, done.assigned) == (STABLE, 5, {})
 
 
 def test_partitions_of_others_are_waited_for_at_the_new_epoch() -> None:
-    held = target(
+    new_target = target(
         assignment={TOPIC: (0, 1)}, partition_epoch=lambda _t, number: 4 if number else -1
     )
-    waiting = next_assignment(member(), held)
+    waiting = next_assignment(member(), new_target)
     assert (waiting.state, waiting.member_epoch) == (UNRELEASED, 5)
     assert waiting.assigned == {TOPIC: {0: 5}}
     done = next_assignment(waiting, target(assignment={TOPIC: (0, 1)}))
@@ -76,24 +78,28 @@ def test_partitions_of_others_are_waited_for_at_the_new_epoch() -> None:
 
 
 def test_a_partition_to_revoke_that_is_assigned_again_is_free_for_it() -> None:
-    known = member(state=UNREVOKED, revoking=with_epoch({TOPIC: (0,)}, 4))
-    held = target(assignment={TOPIC: (0,)}, reported={}, partition_epoch=lambda _t, _p: 4)
-    assert next_assignment(known, held).assigned == {TOPIC: {0: 5}}
+    first_member = member(state=UNREVOKED, revoking=with_epoch({TOPIC: (0,)}, 4))
+    new_target = target(assignment={TOPIC: (0,)}, reported={}, partition_epoch=lambda _t, _p: 4)
+    assert next_assignment(first_member, new_target).assigned == {TOPIC: {0: 5}}
 
 
 def test_topics_that_it_does_not_subscribe_to_are_given_up_within_its_epoch() -> None:
-    known = member(member_epoch=5, assigned=with_epoch({TOPIC: (0,), OTHER: (1,)}, 5))
+    first_member = member(member_epoch=5, assigned=with_epoch({TOPIC: (0,), OTHER: (1,)}, 5))
     changed = target(subscribed_topic_ids=frozenset({TOPIC}), has_subscription_changed=True)
-    waiting = next_assignment(known, changed)
+    waiting = next_assignment(first_member, changed)
     assert (waiting.state, waiting.member_epoch) == (UNREVOKED, 5)
     assert (waiting.assigned, waiting.revoking) == ({TOPIC: {0: 5}}, {OTHER: {1: 5}})
-    gone = next_assignment(known, changed._replace(reported={TOPIC: [0]}))
-    assert (gone.state, gone.assigned, gone.revoking) == (STABLE, {TOPIC: {0: 5}}, {})
+    next_member = next_assignment(first_member, changed._replace(reported={TOPIC: [0]}))
+    assert (next_member.state, next_member.assigned, next_member.revoking) == (
+        STABLE,
+        {TOPIC: {0: 5}},
+        {},
+    )
 
 
 def test_a_target_of_a_topic_that_is_not_subscribed_counts_as_nothing() -> None:
-    wanted = target(assignment={OTHER: (0,)}, subscribed_topic_ids=frozenset({TOPIC}))
-    assert next_assignment(member(), wanted).assigned == {}
+    new_target = target(assignment={OTHER: (0,)}, subscribed_topic_ids=frozenset({TOPIC}))
+    assert next_assignment(member(), new_target).assigned == {}
 
 
 def test_a_state_of_a_newer_broker_is_fenced_unless_it_owns_nothing() -> None:

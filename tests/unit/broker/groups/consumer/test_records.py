@@ -40,7 +40,7 @@ def test_a_classic_member_keeps_its_protocols() -> None:
 
 def test_every_record_says_what_it_is() -> None:
     member = Member("m", member_epoch=3, assigned=with_epoch({TOPIC: (0, 1)}, 2))
-    written = [
+    group_records = [
         records.epoch_record("g", 3, -5),
         records.partition_metadata_tombstone("g"),
         records.member_record("g", member),
@@ -50,7 +50,7 @@ def test_every_record_says_what_it_is() -> None:
         records.regex_record("g", "x", ResolvedRegex(frozenset("ba"), 4, 17)),
         records.regex_tombstone("g", "x"),
     ]
-    entries = [decode_record(key, value) for key, value in written]
+    entries = [decode_record(key, value) for key, value in group_records]
     assert [entry.kind for entry in entries if entry] == [3, 4, 5, 6, 7, 8, 16, 16]
     assert {entry.key.group_id for entry in entries if entry} == {"g"}
     current = entries[5]
@@ -62,5 +62,5 @@ def test_every_record_says_what_it_is() -> None:
 
 
 def test_a_member_goes_in_three_tombstones() -> None:
-    gone = records.member_tombstones("g", "m")
-    assert [(key[1], value) for key, value in gone] == [(8, None), (7, None), (5, None)]
+    tombstones = records.member_tombstones("g", "m")
+    assert [(key[1], value) for key, value in tombstones] == [(8, None), (7, None), (5, None)]

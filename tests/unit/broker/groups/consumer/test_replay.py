@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 TOPIC = b"t" * 16
 
 
-def replayed(groups: dict[str, Group], *written: GroupRecord) -> dict[str, Group]:
-    for key, value in written:
+def replayed(groups: dict[str, Group], *group_records: GroupRecord) -> dict[str, Group]:
+    for key, value in group_records:
         entry = decode_record(key, value)
         assert entry is not None
         replay(groups, entry.kind, entry.key, entry.value)
@@ -45,12 +45,12 @@ def test_every_kind_is_understood() -> None:
 
 
 def test_tombstones_without_a_value_before_them_are_ignored() -> None:
-    gone = [
+    tombstones = [
         *records.member_tombstones("g", "m"),
         records.regex_tombstone("g", "x"),
         *records.group_tombstones("g", ["m"], []),
     ]
-    assert replayed({}, *gone) == {}
+    assert replayed({}, *tombstones) == {}
 
 
 def test_a_group_goes_with_the_tombstone_of_its_epoch() -> None:

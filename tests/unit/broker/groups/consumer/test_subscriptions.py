@@ -17,28 +17,28 @@ from tests.support.group_topics import ID, image_with, topic, topics_of
 
 def subscriptions(*names: str, matches: str = "") -> Subscriptions:
     """Each of `names` is one member's, letters are topics."""
-    made = Subscriptions()
+    new_subscriptions = Subscriptions()
     for name in names:
-        made.add_names(name)
-    made.add_matches(matches)
-    return made
+        new_subscriptions.add_names(name)
+    new_subscriptions.add_matches(matches)
+    return new_subscriptions
 
 
 def test_a_topic_counts_as_long_as_a_member_wants_it() -> None:
-    made = subscriptions("ab", "b", matches="bc")
-    assert sorted(made) == ["a", "b", "c"]
-    made.drop_names("ab")
-    assert sorted(made) == ["b", "c"]
-    assert "a" not in made
-    made.drop_matches("bc")
-    made.drop_names("b")
-    assert list(made) == []
+    both = subscriptions("ab", "b", matches="bc")
+    assert sorted(both) == ["a", "b", "c"]
+    both.drop_names("ab")
+    assert sorted(both) == ["b", "c"]
+    assert "a" not in both
+    both.drop_matches("bc")
+    both.drop_names("b")
+    assert list(both) == []
 
 
 def test_a_copy_is_another_thing() -> None:
-    made = subscriptions("a")
-    made.copy().add_names("b")
-    assert "b" not in made
+    original = subscriptions("a")
+    original.copy().add_names("b")
+    assert "b" not in original
 
 
 def test_names_are_alike_when_every_member_has_every_topic() -> None:
@@ -84,11 +84,11 @@ def test_hash_changes_with_partitions_and_racks() -> None:
 
 def test_new_topics_make_older_patterns_stale_even_within_a_millisecond() -> None:
     topics = topics_of(MetadataImage())
-    seen = [topics.new_topics_version]
+    versions = [topics.new_topics_version]
     for _ in range(3):
         topics.note_created()
-        seen.append(topics.new_topics_version)
-    assert seen == [1000, 1001, 1002, 1003]
+        versions.append(topics.new_topics_version)
+    assert versions == [1000, 1001, 1002, 1003]
     version = topics.version
     topics.note_changed()
     assert topics.version == version + 1
@@ -147,16 +147,16 @@ def test_a_pattern_that_was_stored_and_is_none_matches_nothing() -> None:
 
 
 def test_a_topic_that_may_not_be_described_is_left_out_and_asked_about_once() -> None:
-    matched = {"a.*": frozenset({"a", "ab"}), ".*b": frozenset({"ab", "b"})}
-    asked: list[str] = []
+    topics_by_regex = {"a.*": frozenset({"a", "ab"}), ".*b": frozenset({"ab", "b"})}
+    questions: list[str] = []
 
     def may_describe(name: str) -> bool:
-        asked.append(name)
+        questions.append(name)
         return name != "ab"
 
-    assert permitted_topics(matched, may_describe) == {"a.*": {"a"}, ".*b": {"b"}}
-    assert asked == ["a", "ab", "b"]
-    assert permitted_topics(matched, None) == matched
+    assert permitted_topics(topics_by_regex, may_describe) == {"a.*": {"a"}, ".*b": {"b"}}
+    assert questions == ["a", "ab", "b"]
+    assert permitted_topics(topics_by_regex, None) == topics_by_regex
 
 
 def test_hostile_patterns_cost_no_time() -> None:

@@ -33,9 +33,13 @@ def server(mechanism: str, password: str) -> SaslExchange:
     if mechanism == "PLAIN":
         return PlainExchange({"a,b=c": password})
     code = CODES[mechanism]
-    found = credential_of(credential(code, SALT, salted_password(code, password, SALT, 4096), 4096))
-    assert found is not None
-    return ScramExchange(mechanism, lambda name, _: ServerLogin(name, found), lambda: "theirs")
+    credential_in_use = credential_of(
+        credential(code, SALT, salted_password(code, password, SALT, 4096), 4096)
+    )
+    assert credential_in_use is not None
+    return ScramExchange(
+        mechanism, lambda name, _: ServerLogin(name, credential_in_use), lambda: "theirs"
+    )
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", *CODES])

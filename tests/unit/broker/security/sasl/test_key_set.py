@@ -36,13 +36,13 @@ class Provider:
         self.status = 200
         self.location: str | None = None
         self.padding = b""
-        self.asked = 0
+        self.request_count = 0
         self.event = threading.Event()
         provider = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                provider.asked += 1
+                provider.request_count += 1
                 self.send_response(provider.status)
                 if provider.location is not None:
                     self.send_header("Location", provider.location)
@@ -75,7 +75,7 @@ def keys_of(url: str, refresh_ms: int = 3_600_000) -> KeySet:
     return KeySet(KeySource(url), RULES, refresh_ms=refresh_ms, backoff_ms=1, backoff_max_ms=60_000)
 
 
-async def begun(keys: KeySet) -> Timers:
+async def begin(keys: KeySet) -> Timers:
     clock = SystemClock()
     timers = Timers(clock)
     await keys.begin(timers, clock)
@@ -86,19 +86,19 @@ async def test_keys_of_a_file_are_read(tmp_path: Path) -> None:
     directory = tmp_path / "a b"
     directory.mkdir()
     keys = keys_of(write_jwks(directory))
-    await begun(keys)
+    await begin(keys)
     assert keys.check(token(), NOW_MS).name == "alice"
     await keys.close()
 
 
 async def test_keys_are_read_over_http_again_and_again(provider: Provider) -> None:
     keys = keys_of(provider.url, refresh_ms=1)
-    await begun(keys)
+    await begin(keys)
     provider.keys = [NEW]
     await eventually(lambda: [key.key_id for key in keys.keys] == ["new"])
     provider.status = 500
-    asked = provider.asked
-    await eventually(lambda: provider.asked > asked + 2)
+    request_count = provider.request_count
+    await eventually(lambda: provider.request_count > request_count + 2)
     assert [key.key_id for key in keys.keys] == ["new"]
     provider.status = 200
     provider.keys = []
@@ -109,27 +109,27 @@ async def test_keys_are_read_over_http_again_and_again(provider: Provider) -> No
 
 async def test_an_unknown_key_is_looked_for_once_in_a_while(provider: Provider) -> None:
     keys = keys_of(provider.url)
-    await begun(keys)
+    await begin(keys)
     provider.keys.append(NEW)
     fresh = token(key="rsa", header={"kid": "new"})
     with pytest.raises(UnknownKeyError):
         keys.check(fresh, NOW_MS)
     await eventually(lambda: len(keys.keys) == 7)
     assert keys.check(fresh, NOW_MS).name == "alice"
-    assert provider.asked == 2
+    assert provider.request_count == 2
     unknown = [token(header={"kid": f"unknown {number}"}) for number in range(40)]
     for text in [*unknown, token(header={"kid": "x" * 1001})]:
         with pytest.raises(TokenError):
             keys.check(text, NOW_MS)
     assert len(keys._missing_ids) == key_set.MISSING_MAX
     await eventually(lambda: keys._task is None)
-    asked = provider.asked
+    request_count = provider.request_count
     with pytest.raises(TokenError):
         keys.check(unknown[-1], NOW_MS + key_set.MISSING_MS - 1)
     assert keys._task is None
     with pytest.raises(TokenError):
         keys.check(unknown[-1], NOW_MS + key_set.MISSING_MS)
-    await eventually(lambda: provider.asked == asked + 1)
+    await eventually(lambda: provider.request_count == request_count + 1)
     await keys.close()
 
 
@@ -139,14 +139,14 @@ async def test_a_start_without_keys_fails_and_says_where(
     for url in (f"file:{tmp_path}/none", f"file:{tmp_path}", provider.url + "x" * 3):
         provider.status = 404
         with pytest.raises(ConfigError, match=f"{url} cannot be read"):
-            await begun(keys_of(url))
+            await begin(keys_of(url))
     provider.status = 200
     provider.padding = b" " * JWKS_BYTES_MAX
     with pytest.raises(ConfigError, match="larger than 524288 bytes"):
-        await begun(keys_of(provider.url))
+        await begin(keys_of(provider.url))
     provider.status, provider.location = 302, "file:/etc/passwd"
     with pytest.raises(ConfigError, match="cannot be read"):
-        await begun(keys_of(provider.url))
+        await begin(keys_of(provider.url))
 
 
 def test_a_provider_that_answers_byte_by_byte_has_an_end(

@@ -72,16 +72,16 @@ async def test_tokens_that_nobody_signs_are_one_line_at_the_start(
     enabled: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     clock = ManualClock()
-    known = mechanisms(sasl__enabled__mechanisms=enabled, **{JAAS: LINE})
+    names = mechanisms(sasl__enabled__mechanisms=enabled, **{JAAS: LINE})
     assert caplog.messages == []
-    await known.start(Timers(clock), clock)
+    await names.start(Timers(clock), clock)
     expected = [
         "listener SASL_PLAINTEXT takes unsecured tokens of OAUTHBEARER: whoever knows the name of a"
         " user gets in as this user. For signed tokens set"
         " listener.name.sasl_plaintext.oauthbearer.sasl.server.callback.handler.class"
     ]
     assert caplog.messages == (expected if enabled == "OAUTHBEARER" else [])
-    await known.close()
+    await names.close()
 
 
 def test_an_exchange_finds_the_credential_of_its_mechanism() -> None:
@@ -143,10 +143,10 @@ def test_no_two_nonces_are_equal() -> None:
 
 
 def test_a_stored_text_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[str] = []
+    texts: list[str] = []
 
     def reading(stored: str) -> ScramCredential | None:
-        read.append(stored)
+        texts.append(stored)
         return credential_of(stored)
 
     monkeypatch.setattr(module, "credential_of", reading)
@@ -157,7 +157,7 @@ def test_a_stored_text_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
         assert login is not None
         assert login.credential == credential_of(STORED)
         assert logins.find("eve", is_token=False) is None
-    assert read == [STORED, "?"]
+    assert texts == [STORED, "?"]
 
 
 def test_a_changed_credential_counts_at_once_and_a_removed_one_is_forgotten() -> None:

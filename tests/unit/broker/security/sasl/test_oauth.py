@@ -235,29 +235,29 @@ def oauth(settings: dict[str, str], **options: str) -> OAuthSettings:
 def test_without_a_class_tokens_are_unsecured() -> None:
     name = "internals.unsecured.OAuthBearerUnsecuredValidatorCallbackHandler"
     for settings in ({}, {HANDLER: PACKAGE + name}):
-        found = oauth(settings)
-        assert found.keys is None
-        assert found.check(UNSECURED, 1000).name == "a"
-        wanted = oauth(settings, unsecuredValidatorRequiredScope="read")
+        validator = oauth(settings)
+        assert validator.keys is None
+        assert validator.check(UNSECURED, 1000).name == "a"
+        validator_with_scope = oauth(settings, unsecuredValidatorRequiredScope="read")
         with pytest.raises(TokenError):
-            wanted.check(UNSECURED, 1000)
+            validator_with_scope.check(UNSECURED, 1000)
 
 
 @pytest.mark.parametrize("package", ["", "secured."])
 def test_the_class_of_signed_tokens_takes_no_unsecured_ones(package: str) -> None:
     name = f"{PACKAGE}{package}OAuthBearerValidatorCallbackHandler"
-    found = oauth({**SIGNED, HANDLER: name})
-    assert found.keys is not None
-    assert found.keys._rules.audiences == {"a", "b"}
+    validator = oauth({**SIGNED, HANDLER: name})
+    assert validator.keys is not None
+    assert validator.keys._rules.audiences == {"a", "b"}
     with pytest.raises(TokenError):
-        found.check(UNSECURED, 1000)
+        validator.check(UNSECURED, 1000)
 
 
 def test_settings_of_the_mechanism_stand_over_those_of_all() -> None:
     own = "listener.name.sasl_plaintext.oauthbearer.sasl.oauthbearer.clock.skew.seconds"
-    found = oauth({**SIGNED, "sasl.oauthbearer.clock.skew.seconds": "1", own: "2"})
-    assert found.keys is not None
-    assert found.keys._rules.skew_s == 2
+    validator = oauth({**SIGNED, "sasl.oauthbearer.clock.skew.seconds": "1", own: "2"})
+    assert validator.keys is not None
+    assert validator.keys._rules.skew_s == 2
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,9 @@ LAST = f"c=biws,r={CLIENT}{SERVER},p={PROOF}".encode()
 
 def login(name: str, *, iterations: int = 4096) -> Login:
     stored = credential(1, SALT, salted_password(1, "pencil", SALT, iterations), iterations)
-    found = credential_of(stored)
-    assert found is not None
-    return Login(name, found)
+    parsed_credential = credential_of(stored)
+    assert parsed_credential is not None
+    return Login(name, parsed_credential)
 
 
 def exchange(*, iterations: int = 4096) -> ScramExchange:
@@ -166,10 +166,10 @@ def test_a_text_without_iterations_is_not_read(text: str) -> None:
 
 def test_a_stored_text_is_read_back_and_printed_without_keys() -> None:
     stored = credential(2, SALT, salted_password(2, "pencil", SALT, 4096), 4096)
-    read = credential_of(stored)
-    assert read is not None
-    assert (read.salt, read.iterations, len(read.stored_key)) == (SALT, 4096, 64)
-    assert repr(read) == "ScramCredential(iterations=4096)"
+    copy = credential_of(stored)
+    assert copy is not None
+    assert (copy.salt, copy.iterations, len(copy.stored_key)) == (SALT, 4096, 64)
+    assert repr(copy) == "ScramCredential(iterations=4096)"
 
 
 @pytest.mark.parametrize(

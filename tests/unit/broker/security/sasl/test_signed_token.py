@@ -168,10 +168,10 @@ ASSERTED_S = START_MS // 1000
 KEY, TEMPLATE, FILE = "private.key.file", "template.file", "file"
 
 
-def settings(**given: str) -> ConfigValues:
+def settings(**options: str) -> ConfigValues:
     """Return settings: `claim_iss=…` stands for `sasl.oauthbearer.assertion.claim.iss`."""
     return ConfigValues(
-        {f"sasl.oauthbearer.assertion.{k.replace('_', '.')}": v for k, v in given.items()}
+        {f"sasl.oauthbearer.assertion.{k.replace('_', '.')}": v for k, v in options.items()}
     )
 
 
@@ -277,7 +277,7 @@ def test_a_secret_stands_where_nothing_is_said_of_assertions() -> None:
 def test_a_file_that_is_wrong_is_named(
     tmp_path: Path, files: dict[str, str], sentence: str
 ) -> None:
-    given = {}
+    options = {}
     for name, content in files.items():
         path = tmp_path / name
         if content in {"RSA", "EC"}:
@@ -286,7 +286,7 @@ def test_a_file_that_is_wrong_is_named(
             write_key(path, rsa_key("c"), b"secret")
         else:
             path.write_text(content)
-        given[name.replace(".", "_")] = str(path)
+        options[name.replace(".", "_")] = str(path)
     with pytest.raises(ConfigError) as caught:
-        assertions_of(settings(**given), ManualClock().now_ms)
+        assertions_of(settings(**options), ManualClock().now_ms)
     assert sentence in str(caught.value)
