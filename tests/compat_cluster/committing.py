@@ -33,7 +33,7 @@ class CommittingReader:
         self._is_ending = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.errors: list[str] = []
-        self.found: list[dict[int, int]] = [{} for _ in range(partitions)]
+        self.values: list[dict[int, int]] = [{} for _ in range(partitions)]
         """Partition → offset → value; written by the thread, read when it has ended."""
         self.wrong: list[str] = []
         """An offset that came twice with other values, or behind a later one."""
@@ -71,9 +71,9 @@ class CommittingReader:
         assert offset is not None
         assert isinstance(raw, bytes)
         value = int.from_bytes(raw, "big")
-        known = self.found[partition].setdefault(offset, value)
-        if known != value:
-            self.wrong.append(f"offset {offset} of {partition} was {known} and is {value}")
+        first_value = self.values[partition].setdefault(offset, value)
+        if first_value != value:
+            self.wrong.append(f"offset {offset} of {partition} was {first_value} and is {value}")
         self._next[partition] = offset + 1
 
     def _commit(self) -> None:
@@ -82,24 +82,24 @@ class CommittingReader:
         except confluent_kafka.KafkaException as error:
             self.errors.append(str(error))
 
-    def missing(self, read: Read) -> list[str]:
+    def missing(self, reading: Read) -> list[str]:
         """Return what is in the topic in the end and was never given to this member.
 
         For the caller after the end of the thread.
         """
         faults = list(self.wrong)
-        for partition, records in enumerate(read):
-            there = dict(records)
+        for partition, records in enumerate(reading):
+            values = dict(records)
             upto = self._next[partition]
-            found = self.found[partition]
+            read_values = self.values[partition]
             faults += [
                 f"record {offset} of {partition} was not given to the consumer"
-                for offset in there
-                if offset < upto and offset not in found
+                for offset in values
+                if offset < upto and offset not in read_values
             ]
             faults += [
                 f"record {offset} of {partition} was given as {value}"
-                for offset, value in found.items()
-                if there.get(offset) != value
+                for offset, value in read_values.items()
+                if values.get(offset) != value
             ]
         return faults

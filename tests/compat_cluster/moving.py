@@ -112,10 +112,10 @@ class Moving:
             node = self.tree.topic(topic)
             assert node is not None
             for partition in range(partitions):
-                wanted = node["partitions"][str(partition)][0]
+                leader = node["partitions"][str(partition)][0]
                 self._wait(
-                    lambda at=(topic, partition), wanted=wanted: self._leader(*at) == wanted,  # type: ignore[misc]
-                    f"{topic}-{partition} is led by broker {wanted}",
+                    lambda at=(topic, partition), leader=leader: self._leader(*at) == leader,  # type: ignore[misc]
+                    f"{topic}-{partition} is led by broker {leader}",
                 )
 
     def _leader(self, topic: str, partition: int) -> int:
@@ -153,7 +153,7 @@ class Moving:
 
     def errors(self) -> list[str]:
         """Return each error and traceback that a minibroker logged, with the lines behind it."""
-        found = []
+        errors = []
         for n in IDS:
             broker = self._kinds[n][MINIBROKER]
             assert isinstance(broker, Minibroker)
@@ -163,8 +163,8 @@ class Moving:
             for number, line in enumerate(lines):
                 if " ERROR " in line or line.startswith("Traceback"):
                     text = "\n".join(lines[number : number + LINES_OF_ERROR])
-                    found.append(f"broker {n}: {text}")
-        return found
+                    errors.append(f"broker {n}: {text}")
+        return errors
 
-    def _wait(self, holds: Callable[[], bool], what: str) -> None:
-        wait_until(holds, what, WAIT_S)
+    def _wait(self, holds: Callable[[], bool], event: str) -> None:
+        wait_until(holds, event, WAIT_S)

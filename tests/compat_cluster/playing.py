@@ -114,11 +114,11 @@ def _prepare(brokers: ThreeBrokers) -> None:
     brokers.make_controller(FIRST_CONTROLLER)
     brokers.wait_until_ready()
     scene = Scene("internal", brokers)
-    asked = [{"topic": name, "partitions": [0]} for name in INTERNAL_TOPICS]
+    topics = [{"topic": name, "partitions": [0]} for name in INTERNAL_TOPICS]
     for name, replicas in INTERNAL_TOPICS.items():
         leader = (brokers.tree.state(name, 0) or {}).get("leader", replicas[0])
         scene.until(name, leader, replicas)
-    scene.quietly(FIRST_CONTROLLER, "elect_leaders", 2, topic_partitions=asked, timeout_ms=60_000)
+    scene.quietly(FIRST_CONTROLLER, "elect_leaders", 2, topic_partitions=topics, timeout_ms=60_000)
     for name, replicas in INTERNAL_TOPICS.items():
         scene.until(name, replicas[0], replicas)
     scene.close()

@@ -45,10 +45,10 @@ def write(name: str, record: Record) -> None:
     """Replace the record of one situation in the file: a note a line, situations by name."""
     records = {**load(), name: record}
     situations = []
-    for known in sorted(records):
+    for record_name in sorted(records):
         notes = ",\n".join(
             f"  {json.dumps(label)}: {json.dumps(value, sort_keys=True)}"
-            for label, value in records[known].items()
+            for label, value in records[record_name].items()
         )
-        situations.append(f" {json.dumps(known)}: {{\n{notes}\n }}")
+        situations.append(f" {json.dumps(record_name)}: {{\n{notes}\n }}")
     FILE.write_text("{\n" + ",\n".join(situations) + "\n}\n")

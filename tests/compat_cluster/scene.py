@@ -87,9 +87,9 @@ class Scene:
     def controller(self) -> int:
         """Return the broker that is the controller now; wait until there is one."""
         wait_until(lambda: self.tree.controller is not None, "there is a controller", WAIT_S)
-        found = self.tree.controller
-        assert found is not None
-        return found
+        controller = self.tree.controller
+        assert controller is not None
+        return controller
 
     # Topics
 
@@ -110,8 +110,8 @@ class Scene:
         assert answer["topics"][0]["error_code"] == 0, answer
         wanted_insync = int(configs.get("min_insync_replicas", 1))
         self._min_insync[full_name] = min(wanted_insync, len(replicas[0]))
-        for partition, wanted in enumerate(replicas):
-            self.until(full_name, wanted[0], wanted, partition=partition)
+        for partition, brokers in enumerate(replicas):
+            self.until(full_name, brokers[0], brokers, partition=partition)
         return full_name
 
     def until(
@@ -176,9 +176,9 @@ class Scene:
         answer = self.quietly(
             n, "metadata", METADATA, topics=[{"name": topic}], allow_auto_topic_creation=False
         )
-        for found in answer["topics"][0]["partitions"]:
-            if found["partition_index"] == partition:
-                return found["leader_id"], found["leader_epoch"]
+        for part in answer["topics"][0]["partitions"]:
+            if part["partition_index"] == partition:
+                return part["leader_id"], part["leader_epoch"]
         return None
 
     def partitions(self, topic: str) -> list[dict[str, Any]]:
@@ -190,18 +190,18 @@ class Scene:
     def until_deleted(self, topic: str) -> None:
         """Wait until the tree does not have the topic, and no broker that runs knows it."""
 
-        left: list[str] = []
+        remaining: list[str] = []
 
         def is_gone() -> bool:
             nodes = [f"/brokers/topics/{topic}", f"/admin/delete_topics/{topic}"]
-            left[:] = [path for path in nodes if self.tree.exists(path)]
-            left.extend(f"broker {n}" for n in self.brokers.running if self.knows(n, topic))
-            return not left
+            remaining[:] = [path for path in nodes if self.tree.exists(path)]
+            remaining.extend(f"broker {n}" for n in self.brokers.running if self.knows(n, topic))
+            return not remaining
 
         try:
             wait_until(is_gone, f"{topic} is deleted", WAIT_S)
         except AssertionError as error:
-            raise AssertionError(f"{error}; it is still at {left}") from error
+            raise AssertionError(f"{error}; it is still at {remaining}") from error
 
     def knows(self, n: int, topic: str) -> bool:
         """Return whether a broker tells clients of the topic."""
@@ -256,7 +256,10 @@ class Scene:
                 self.quietly(other, "find_coordinator", 3, key=key, key_type=key_type)
                 for other in self.brokers.running
             ]
-            return all((found["error_code"], found["node_id"]) == (0, n) for found in answers)
+            return all(
+                (coordinator["error_code"], coordinator["node_id"]) == (0, n)
+                for coordinator in answers
+            )
 
         self.wait(is_found, f"broker {n} is the coordinator of {key}")
         if key_type == 0:
@@ -354,8 +357,8 @@ class Scene:
                 }
             ],
         )
-        found = answer["topics"][0]["partitions"][0]
-        return found["error_code"], found["offset"]
+        part = answer["topics"][0]["partitions"][0]
+        return part["error_code"], part["offset"]
 
     def fetch(
         self,
@@ -394,9 +397,9 @@ class Scene:
         )
         if not answer["responses"]:
             return {"error_code": answer["error_code"]}
-        found: Answer = answer["responses"][0]["partitions"][0]
-        found["records"] = describe(found["records"])
-        return found
+        part: Answer = answer["responses"][0]["partitions"][0]
+        part["records"] = describe(part["records"])
+        return part
 
     def until_committed(self, topic: str, end: int, *, at: int) -> None:
         """Wait until a follower knows that all records before `end` are committed.
@@ -410,9 +413,9 @@ class Scene:
 
     def fetched(self, label: str, topic: str, *, at: int, **options: Any) -> None:
         """Record a Fetch answer."""
-        found = self.fetch(topic, at=at, **options)
+        partition = self.fetch(topic, at=at, **options)
         self.at(at).api = "fetch"
-        self.at(at).note(f"{label}: fetched", found)
+        self.at(at).note(f"{label}: fetched", partition)
 
     def logs(self, label: str, topic: str, *, on: Sequence[int], partition: int = 0) -> None:
         """Record the log, when the replicas `on` have the same bytes, epochs, and the leader's end.
@@ -461,22 +464,22 @@ class Scene:
         """Return whether broker n has a directory of the partition."""
         return self._directory(n, topic, partition).is_dir()
 
-    def wait(self, holds: Callable[[], bool], what: str) -> None:
+    def wait(self, holds: Callable[[], bool], event: str) -> None:
         """Wait until a condition holds."""
-        wait_until(holds, f"{self.name}: {what}", WAIT_S)
+        wait_until(holds, f"{self.name}: {event}", WAIT_S)
 
     # Requests to the controller
 
     def elect(self, label: str, topic: str | None, *partitions: int, unclean: bool = False) -> None:
         """Ask the controller for an election, and record the answer."""
-        asked = [{"topic": topic, "partitions": list(partitions or (0,))}] if topic else None
+        topics = [{"topic": topic, "partitions": list(partitions or (0,))}] if topic else None
         self.ask(
             label,
             self.controller,
             "elect_leaders",
             2,
             election_type=int(unclean),
-            topic_partitions=asked,
+            topic_partitions=topics,
             timeout_ms=60_000,
         )
 
@@ -533,8 +536,8 @@ def creation(full_name: str, *replicas: Sequence[int], **configs: str) -> dict[s
         "num_partitions": -1,
         "replication_factor": -1,
         "assignments": [
-            {"partition_index": index, "broker_ids": list(wanted)}
-            for index, wanted in enumerate(replicas)
+            {"partition_index": index, "broker_ids": list(brokers)}
+            for index, brokers in enumerate(replicas)
         ],
         "configs": [
             {"name": key.replace("_", "."), "value": value} for key, value in configs.items()

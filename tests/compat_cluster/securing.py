@@ -38,7 +38,7 @@ PARTITIONS: Final = 6
 class Stage(NamedTuple):
     """The listeners of a broker."""
 
-    opened: tuple[str, ...]
+    listener_names: tuple[str, ...]
     between_brokers: str
 
 
@@ -83,7 +83,7 @@ class SecuredBrokers:
     def start(self, n: int, stage: Stage) -> None:
         """Start a broker with these listeners; it is registered."""
         broker, ports = self._brokers[n], self.ports[n]
-        first = stage.opened[0]
+        first = stage.listener_names[0]
         broker.listen = f"127.0.0.1:{ports[first]}"
         broker.settings = {
             **SETTINGS,
@@ -91,7 +91,9 @@ class SecuredBrokers:
             "broker.id": str(n),
             "min.insync.replicas": "2",
             "zookeeper.session.timeout.ms": "18000",
-            "listeners": ",".join(f"{name}://127.0.0.1:{ports[name]}" for name in stage.opened),
+            "listeners": ",".join(
+                f"{name}://127.0.0.1:{ports[name]}" for name in stage.listener_names
+            ),
             "inter.broker.listener.name": stage.between_brokers,
             "listener.name.ssl.ssl.client.auth": "required",
             "sasl.enabled.mechanisms": MECHANISM,
@@ -154,7 +156,7 @@ class Load:
         self._generation = 0
         self._progress = threading.Condition()
         self._is_ending = False
-        self._seen = [0] * producers
+        self._generations = [0] * producers
         """Producer → the generation of its settings."""
         self.acknowledged: list[dict[int, dict[int, int]]] = [
             defaultdict(dict) for _ in range(producers)
@@ -180,22 +182,27 @@ class Load:
         """Replace every client by one with these settings; each has had a record acknowledged."""
         self._client = dict(client)
         self._generation += 1
-        self.wait(lambda: set(self._seen) == {self._generation}, "clients with other settings")
+        self.wait(
+            lambda: set(self._generations) == {self._generation}, "clients with other settings"
+        )
         self.wait_for_more()
 
     def wait_for_more(self, count: int = 300) -> None:
         """Wait until each producer has had so many more records acknowledged."""
-        before = [self._count(number) for number in range(len(self._threads))]
+        first_counts = [self._count(number) for number in range(len(self._threads))]
         self.wait(
-            lambda: all(self._count(n) >= was + count for n, was in enumerate(before)),
+            lambda: all(
+                self._count(n) >= count_before + count
+                for n, count_before in enumerate(first_counts)
+            ),
             f"{count} more records",
         )
 
-    def wait(self, holds: Any, what: str) -> None:
+    def wait(self, holds: Any, event: str) -> None:
         """Wait until this holds, asked at each acknowledgement."""
         with self._progress:
             met = self._progress.wait_for(holds, WAIT_S)
-        assert met, f"waited {WAIT_S:g} s for {what}; errors: {self.errors[-5:]}"
+        assert met, f"waited {WAIT_S:g} s for {event}; errors: {self.errors[-5:]}"
 
     def _count(self, number: int) -> int:
         return sum(map(len, list(self.acknowledged[number].values())))
@@ -234,9 +241,9 @@ class Load:
                 producer.poll(0.01)
                 while len(producer) > 500 and not self._is_ending:
                     producer.poll(0.05)
-            left = producer.flush(WAIT_S)
-            if left:
-                self.errors.append(f"producer {number}: {left} records were not acknowledged")
+            unsent = producer.flush(WAIT_S)
+            if unsent:
+                self.errors.append(f"producer {number}: {unsent} records were not acknowledged")
 
     def _note(self, number: int, generation: int, value: int, error: Any, message: Any) -> None:
         with self._progress:
@@ -244,13 +251,13 @@ class Load:
                 self.errors.append(f"producer {number}, record {value}: {error}")
             else:
                 self.acknowledged[number][message.partition()][value] = message.offset()
-                self._seen[number] = generation
+                self._generations[number] = generation
             self._progress.notify_all()
 
     def check(self, client: Mapping[str, str]) -> list[str]:
         """Return what is lost, doubled, out of order, or was not acknowledged and should be."""
         wrong = [error for error in self.errors if error.startswith("producer ")]
-        found: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+        offsets: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
         consumer = confluent_kafka.Consumer(
             {**client, "group.id": "check", "enable.auto.commit": False}
         )
@@ -265,18 +272,18 @@ class Load:
                     for message in consumer.consume(1000, READ_S):
                         assert message.error() is None, message.error()
                         number, value = message.key()[0], int.from_bytes(message.value(), "big")
-                        found[number, partition].append((value, message.offset()))
+                        offsets[number, partition].append((value, message.offset()))
                         position = message.offset() + 1
         finally:
             consumer.close()
         for number, partitions in enumerate(self.acknowledged):
             for partition, acknowledged in partitions.items():
-                there = found[number, partition]
-                values = [value for value, _ in there]
-                where = f"producer {number}, partition {partition}"
+                own_offsets = offsets[number, partition]
+                values = [value for value, _ in own_offsets]
+                place = f"producer {number}, partition {partition}"
                 if values != list(range(len(values))):
-                    wrong.append(f"{where}: values are not 0 to {len(values) - 1} in order")
-                missing = acknowledged.items() - set(there)
+                    wrong.append(f"{place}: values are not 0 to {len(values) - 1} in order")
+                missing = acknowledged.items() - set(own_offsets)
                 if missing:
-                    wrong.append(f"{where}: acknowledged and not there: {sorted(missing)[:5]}")
+                    wrong.append(f"{place}: acknowledged and not there: {sorted(missing)[:5]}")
         return wrong

@@ -30,9 +30,9 @@ PLAYED = [(kind, name) for kind in KINDS for name in played_by(kind)]
 @pytest.fixture(scope="module")
 def clusters(zookeeper: ZooKeeper, peers_directory: Path) -> Iterator[Clusters]:
     """Yield the clusters; one at a time runs."""
-    made = Clusters(zookeeper, peers_directory)
-    yield made
-    made.end()
+    new_clusters = Clusters(zookeeper, peers_directory)
+    yield new_clusters
+    new_clusters.end()
 
 
 @pytest.mark.parametrize(("kind", "name"), PLAYED)

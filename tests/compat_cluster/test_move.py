@@ -44,23 +44,23 @@ BETWEEN = 20
 def brokers(zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Moving]:
     connect = f"{zookeeper.connect}/move"
     with ClusterTree(connect) as tree:
-        made = Moving(tmp_path, connect, tree)
+        moving = Moving(tmp_path, connect, tree)
         try:
-            made.start_all(dict.fromkeys(IDS, MINIBROKER))
-            admin = AdminClient({"bootstrap.servers": made.address})
+            moving.start_all(dict.fromkeys(IDS, MINIBROKER))
+            admin = AdminClient({"bootstrap.servers": moving.address})
             topics = [NewTopic(name, PARTITIONS, 3) for name in ("input", "output")]
             for future in admin.create_topics(topics).values():
                 future.result(WAIT_S)
-            yield made
+            yield moving
         finally:
-            made.kill_all()
+            moving.kill_all()
 
 
 @pytest.fixture
 def clients(brokers: Moving, tmp_path: Path) -> Iterator[Clients]:
-    made = Clients(brokers.address, tmp_path, LIBRARIES)
-    yield made
-    made.kill_all()
+    new_clients = Clients(brokers.address, tmp_path, LIBRARIES)
+    yield new_clients
+    new_clients.kill_all()
 
 
 @pytest.mark.java

@@ -56,9 +56,9 @@ PLAYED = [
 @pytest.fixture(scope="module")
 def clusters(zookeeper: ZooKeeper, peers_directory: Path) -> Iterator[Clusters]:
     """Yield the clusters; one at a time runs."""
-    made = Clusters(zookeeper, peers_directory)
-    yield made
-    made.end()
+    new_clusters = Clusters(zookeeper, peers_directory)
+    yield new_clusters
+    new_clusters.end()
 
 
 @pytest.mark.parametrize(("protocol", "kind", "name"), PLAYED)

@@ -60,13 +60,13 @@ def brokers(zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[SecuredBrokers]:
     connect = f"{zookeeper.connect}/secure-move"
     stores = write_stores(tmp_path / "stores", broker_certificate(), authority_pem())
     with ClusterTree(connect) as tree:
-        made = SecuredBrokers(tmp_path, connect, tree, stores)
+        secured = SecuredBrokers(tmp_path, connect, tree, stores)
         try:
             for n in IDS:
-                made.start(n, OPEN)
-            yield made
+                secured.start(n, OPEN)
+            yield secured
         finally:
-            made.kill_all()
+            secured.kill_all()
 
 
 class Clients:
@@ -184,12 +184,13 @@ def rotate_credentials(brokers: SecuredBrokers, clients: Clients, load: Load) ->
         clients.scram(CAROL), UserScramCredentialDeletion(ALICE.name, ScramMechanism.SCRAM_SHA_512)
     )
     say("brokers become another user, and the old one is removed")
-    before = brokers.login
+    old_login = brokers.login
     brokers.login = Login("broker-2", "broker-2-secret")
     set_password(clients.scram(CAROL), brokers.login)
     brokers.move(Stage(("SASL_SSL",), "SASL_SSL"))
     alter(
-        clients.scram(CAROL), UserScramCredentialDeletion(before.name, ScramMechanism.SCRAM_SHA_512)
+        clients.scram(CAROL),
+        UserScramCredentialDeletion(old_login.name, ScramMechanism.SCRAM_SHA_512),
     )
     load.wait_for_more()
 
@@ -200,14 +201,14 @@ def rotate_certificates(
     """All brokers trust both authorities, then show other certificates, then trust only one."""
     both = authority_pem(0) + authority_pem(1)
     client = clients.scram(CAROL)
-    for what, number, trusted in (
+    for store, number, trusted in (
         ("brokers trust another authority, too", 0, both),
         ("brokers show certificates of it", 1, both),
         ("brokers trust it alone", 1, authority_pem(1)),
     ):
-        say(what)
+        say(store)
         stores = write_stores(
-            directory / what.replace(" ", "-"), broker_certificate(number), trusted
+            directory / store.replace(" ", "-"), broker_certificate(number), trusted
         )
         for kind in ("truststore", "keystore"):
             key = STORE_KEYS.format(kind)

@@ -66,12 +66,12 @@ class Mixed:
         self.brokers = brokers
         self.kind = kind
         self._ports = ports
-        self._opened: list[WireClient] = []
+        self._clients: list[WireClient] = []
 
     def connect(self, n: int) -> WireClient:
         """Return a connection without a login."""
         client = WireClient("127.0.0.1", self._ports[n])
-        self._opened.append(client)
+        self._clients.append(client)
         return client
 
     def user(self, n: int, login: Login) -> WireClient:
@@ -81,7 +81,7 @@ class Mixed:
         return client
 
     def close(self) -> None:
-        for client in self._opened:
+        for client in self._clients:
             client.close()
 
 
@@ -89,7 +89,7 @@ def settings_of(
     n: int, kind: Kind, stores: dict[str, str], ports: dict[str, int]
 ) -> dict[str, str]:
     """Return the settings of a broker of either kind."""
-    shown = ",".join(f"{name}://127.0.0.1:{port}" for name, port in ports.items())
+    addresses = ",".join(f"{name}://127.0.0.1:{port}" for name, port in ports.items())
     users = " ".join(f'user_{name}="{secret}"' for name, secret in (BROKER, ADMIN, ALICE))
     own = f'username="{BROKER.name}" password="{BROKER.password}"'
     plain, scram = (f"{module} required {{}};" for module in MODULES.values())
@@ -99,8 +99,8 @@ def settings_of(
         **SETTINGS,
         **stores,
         "broker.id": str(n),
-        "listeners": shown,
-        "advertised.listeners": shown,
+        "listeners": addresses,
+        "advertised.listeners": addresses,
         "inter.broker.listener.name": BETWEEN,
         "sasl.mechanism.inter.broker.protocol": kind.mechanism,
         f"{between}.sasl.enabled.mechanisms": kind.mechanism,
@@ -132,7 +132,7 @@ def mixed(request: pytest.FixtureRequest, zookeeper: ZooKeeper, tmp_path: Path) 
                 *("--entity-name", BROKER.name),
                 *("--add-config", f"{kind.mechanism}=[password={BROKER.password}]"),
             )
-        made: list[KafkaPeer | Minibroker] = []
+        brokers_so_far: list[KafkaPeer | Minibroker] = []
         ports = []
         for n in IDS:
             listeners = {name: free_port() for name in ("PLAINTEXT", CLIENTS, BETWEEN)}
@@ -147,14 +147,14 @@ def mixed(request: pytest.FixtureRequest, zookeeper: ZooKeeper, tmp_path: Path) 
             ports.append(listeners[CLIENTS])
             own = ConfiguredMinibroker(peer, tmp_path / f"minibroker-{n}.log")
             own.host, own.port = peer.host, peer.port
-            made.append(peer if n in kind.kafkas else own)
-        brokers = ThreeBrokers(request.param, tree, made)
-        found = Mixed(brokers, ports, kind)
+            brokers_so_far.append(peer if n in kind.kafkas else own)
+        brokers = ThreeBrokers(request.param, tree, brokers_so_far)
+        new_mixed = Mixed(brokers, ports, kind)
         try:
             brokers.start_all()
-            yield found
+            yield new_mixed
         finally:
-            found.close()
+            new_mixed.close()
             brokers.kill_all()
 
 
@@ -201,8 +201,8 @@ def replicate(mixed: Mixed, topic: str) -> None:
     controller = mixed.brokers.tree.controller
     assert controller is not None
     admin = mixed.user(controller, ADMIN)
-    asked = {"name": topic, "num_partitions": 3, "replication_factor": 3}
-    answer = admin.call("create_topics", 4, topics=[asked], timeout_ms=60_000)
+    topic_request = {"name": topic, "num_partitions": 3, "replication_factor": 3}
+    answer = admin.call("create_topics", 4, topics=[topic_request], timeout_ms=60_000)
     assert answer["topics"][0]["error_code"] == 0, answer
 
     def is_in_sync(partition: int) -> bool:
@@ -223,14 +223,14 @@ def acls_decide_on_every_broker(mixed: Mixed, topic: str) -> None:
     admins = [mixed.user(n, ADMIN) for n in IDS]
 
     def code_at(n: int) -> int:
-        asked = {"topics": [{"name": topic}], "allow_auto_topic_creation": False}
-        return int(alice[n].call("metadata", 8, **asked)["topics"][0]["error_code"])
+        request = {"topics": [{"name": topic}], "allow_auto_topic_creation": False}
+        return int(alice[n].call("metadata", 8, **request)["topics"][0]["error_code"])
 
-    def expect(code: int, changed_at: int, what: str) -> None:
+    def expect(code: int, changed_at: int, event: str) -> None:
         # The broker that answered goes by it at once, the others when they have heard of it.
-        assert code_at(changed_at) == code, what
+        assert code_at(changed_at) == code, event
         for n in IDS:
-            wait_until(lambda n=n: code_at(n) == code, f"broker {n}: {what}", WAIT_S)  # type: ignore[misc]
+            wait_until(lambda n=n: code_at(n) == code, f"broker {n}: {event}", WAIT_S)  # type: ignore[misc]
 
     for n in IDS:
         assert code_at(n) == FORBIDDEN
@@ -242,8 +242,8 @@ def acls_decide_on_every_broker(mixed: Mixed, topic: str) -> None:
         assert answer["results"][0]["error_code"] == 0, answer
         expect(FORBIDDEN, n, f"broker {n} has denied it")
         other = (n + 1) % 3
-        wanted = [filter_of(topic, Permission.DENY)]
-        answer = admins[other].call("delete_acls", 2, filters=wanted)
+        filters = [filter_of(topic, Permission.DENY)]
+        answer = admins[other].call("delete_acls", 2, filters=filters)
         assert len(answer["filter_results"][0]["matching_acls"]) == 1, answer
         expect(0, other, f"broker {other} denies it no more")
         answer = admins[other].call("delete_acls", 2, filters=[filter_of(topic)])
@@ -253,19 +253,19 @@ def acls_decide_on_every_broker(mixed: Mixed, topic: str) -> None:
 
 def tokens_are_used_elsewhere(mixed: Mixed, maker: int, user: int) -> None:
     """A token of one broker logs in at another, which renews and ends it."""
-    made = mixed.user(maker, ALICE).call(
+    new_token = mixed.user(maker, ALICE).call(
         "create_delegation_token", 2, renewers=[], max_lifetime_ms=3_600_000
     )
-    assert made["error_code"] == 0, made
-    token_id, secret = made["token_id"], bytes(made["hmac"])
+    assert new_token["error_code"] == 0, new_token
+    token_id, secret = new_token["token_id"], bytes(new_token["hmac"])
 
     def logs_in_at(n: int) -> bool:
         return log_in_by_token(mixed.connect(n), token_id, secret) == 0
 
     for n in IDS:
         wait_until(lambda n=n: logs_in_at(n), f"broker {n} knows the token", WAIT_S)  # type: ignore[misc]
-    seen = mixed.user(user, ALICE).call("describe_delegation_token", 2, owners=None)
-    assert token_id in [token["token_id"] for token in seen["tokens"]], seen
+    tokens = mixed.user(user, ALICE).call("describe_delegation_token", 2, owners=None)
+    assert token_id in [token["token_id"] for token in tokens["tokens"]], tokens
     by_token = mixed.connect(user)
     assert log_in_by_token(by_token, token_id, secret) == 0
     refused = by_token.call("create_delegation_token", 2, renewers=[], max_lifetime_ms=-1)

@@ -72,8 +72,8 @@ def write_and_read(proxy: Proxy, settings: dict[str, Any], group: str) -> None:
     """Write to the leaders of all partitions, and read everything as a group."""
     client = {**settings, "bootstrap.servers": proxy.bootstrap}
     admin = AdminClient(client)
-    (made,) = admin.create_topics([NewTopic(group, 6, 3)]).values()
-    made.result(60)
+    (future,) = admin.create_topics([NewTopic(group, 6, 3)]).values()
+    future.result(60)
     producer = Producer({**client, "enable.idempotence": True})
     for number in range(COUNT):
         producer.produce(group, str(number).encode(), partition=number % 6)

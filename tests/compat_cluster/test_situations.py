@@ -79,6 +79,6 @@ def test_every_situation_is_recorded_and_nothing_else() -> None:
 
 
 def test_lists_name_situations() -> None:
-    named = {*recorded.BESIDE_KAFKA, *NOT_YET, *(line.scenario for line in LINES)}
-    named |= {name for names in MIXED_NOT_YET.values() for name in names}
-    assert named <= set(SITUATIONS)
+    listed_names = {*recorded.BESIDE_KAFKA, *NOT_YET, *(line.scenario for line in LINES)}
+    listed_names |= {name for names in MIXED_NOT_YET.values() for name in names}
+    assert listed_names <= set(SITUATIONS)

@@ -50,7 +50,7 @@ def on(zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Scene]:
             brokers.kill_all()
 
 
-def said(outcome: Outcome) -> str:
+def output_of(outcome: Outcome) -> str:
     """Return the output of a command that succeeded."""
     assert outcome.failure is None, f"{outcome.text}{outcome.failure}"
     return outcome.text
@@ -68,13 +68,13 @@ def test_kafkas_tools_find_move_and_elect(on: Scene, tmp_path: Path) -> None:
     bootstrap = ("--bootstrap-server", "{}:{}".format(*on.brokers.address(0)))
     topics = (f"{TOOLS}.TopicCommand", *bootstrap, "--describe")
     with tool_session(java.KAFKA_39) as run:
-        behind = said(run(*topics, "--under-replicated-partitions"))
+        behind = output_of(run(*topics, "--under-replicated-partitions"))
         assert f"Topic: {topic}\tPartition: 0\tLeader: 0\tReplicas: 1,0,2" in behind
         assert f"Topic: {strict}\tPartition: 0\tLeader: 2\tReplicas: 1,2\tIsr: 2" in behind
-        unavailable = said(run(*topics, "--unavailable-partitions"))
+        unavailable = output_of(run(*topics, "--unavailable-partitions"))
         assert f"Topic: {only}\tPartition: 0\tLeader: none\tReplicas: 1\tIsr: 1" in unavailable
         assert topic not in unavailable
-        few = said(run(*topics, "--under-min-isr-partitions"))
+        few = output_of(run(*topics, "--under-min-isr-partitions"))
         assert strict in few
         assert topic not in few
 
@@ -84,12 +84,12 @@ def test_kafkas_tools_find_move_and_elect(on: Scene, tmp_path: Path) -> None:
         on.until("__consumer_offsets", 0, [0, 1, 2])
         on.until("__transaction_state", 0, [0, 1, 2])
         wait_until(
-            lambda: "Topic:" not in said(run(*topics, "--under-replicated-partitions")),
+            lambda: "Topic:" not in output_of(run(*topics, "--under-replicated-partitions")),
             "broker 0 knows that all replicas are in sync",
             WAIT_S,
         )
         elections = (f"{TOOLS}.LeaderElectionCommand", *bootstrap, "--election-type", "preferred")
-        elected = said(run(*elections, "--topic", topic, "--partition", "0"))
+        elected = output_of(run(*elections, "--topic", topic, "--partition", "0"))
         assert f"Successfully completed leader election (PREFERRED) for partitions {topic}-0" in (
             elected
         )
@@ -99,7 +99,9 @@ def test_kafkas_tools_find_move_and_elect(on: Scene, tmp_path: Path) -> None:
         _configure(run, topic, bootstrap)
         on.produce("after", topic, "c", at=2)
         on.logs("moved", topic, on=[0, 2])
-        dumped = {said(run("kafka.tools.DumpLogSegments", *_files(on, n, topic))) for n in (0, 2)}
+        dumped = {
+            output_of(run("kafka.tools.DumpLogSegments", *_files(on, n, topic))) for n in (0, 2)
+        }
         assert len({text.split("\n", 1)[1] for text in dumped}) == 1, dumped
         assert "payload: c" in dumped.pop()
     verify_replicas(on.brokers.bootstrap, topic, 1, tmp_path / "verification.log")
@@ -115,12 +117,12 @@ def _move(run: Tool, on: Scene, topic: str, bootstrap: tuple[str, ...], plan: Pa
     partition = {"topic": topic, "partition": 0, "replicas": [2, 0]}
     plan.write_text(json.dumps({"version": 1, "partitions": [partition]}))
     moves = (f"{TOOLS}.reassign.ReassignPartitionsCommand", *bootstrap)
-    named = ("--reassignment-json-file", str(plan))
-    begun = said(run(*moves, "--execute", *named, "--throttle", "1000000"))
-    assert f"Successfully started partition reassignment for {topic}-0" in begun
+    options = ("--reassignment-json-file", str(plan))
+    first_lines = output_of(run(*moves, "--execute", *options, "--throttle", "1000000"))
+    assert f"Successfully started partition reassignment for {topic}-0" in first_lines
     on.until_moved(topic)
     on.until(topic, 2, [0, 2])
-    verified = said(run(*moves, "--verify", *named))
+    verified = output_of(run(*moves, "--verify", *options))
     assert f"Reassignment of partition {topic}-0 is completed." in verified
     assert "Clearing broker-level throttles on brokers 0,1,2" in verified
     for n in IDS:
@@ -139,6 +141,6 @@ def _configure(run: Tool, topic: str, bootstrap: tuple[str, ...]) -> None:
         ("brokers", "2", "log.cleaner.threads=2"),
     ):
         entity = ("--entity-type", kind, "--entity-name", name)
-        said(run(*configs, "--alter", *entity, "--add-config", setting))
+        output_of(run(*configs, "--alter", *entity, "--add-config", setting))
         describe = (*configs, "--describe", *entity)
-        wait_until(lambda: setting in said(run(*describe)), f"{setting} is shown", WAIT_S)  # noqa: B023
+        wait_until(lambda: setting in output_of(run(*describe)), f"{setting} is shown", WAIT_S)  # noqa: B023

@@ -154,8 +154,8 @@ class ThreeBrokers:
         """Wait until each broker that runs tells clients of all of them, and of the controller."""
 
         def is_ready() -> bool:
-            wanted = (self.running, self.tree.controller)
-            return all(self._cluster_at(n) == wanted for n in self.running)
+            expected = (self.running, self.tree.controller)
+            return all(self._cluster_at(n) == expected for n in self.running)
 
         wait_until(is_ready, "each broker knows the cluster", WAIT_S)
 

@@ -39,8 +39,8 @@ def is_generated(path: Path) -> bool:
 
 def sources(*folders: str) -> list[Path]:
     """Return every hand-written Python file below `folders`, sorted."""
-    found = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
-    return sorted(path for path in found if not is_generated(path))
+    paths = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    return sorted(path for path in paths if not is_generated(path))
 
 
 PRODUCT = sources("minibroker")
@@ -64,10 +64,10 @@ def tree_of(path: Path) -> ast.Module:
 
 @functools.cache
 def _nodes_by_type(path: Path) -> dict[type[ast.AST], list[Any]]:
-    found: dict[type[ast.AST], list[Any]] = {}
+    nodes: dict[type[ast.AST], list[Any]] = {}
     for node in ast.walk(tree_of(path)):
-        found.setdefault(type(node), []).append(node)
-    return found
+        nodes.setdefault(type(node), []).append(node)
+    return nodes
 
 
 def nodes_of(path: Path, *types: type[Node]) -> Iterator[Node]:
@@ -108,6 +108,6 @@ def imports(path: Path) -> Iterator[tuple[str, int]]:
         yield module.split(".")[0], line
 
 
-def assert_none(found: list[str], rule: str) -> None:
+def assert_none(places: list[str], rule: str) -> None:
     """Fail with the whole list: a newcomer mends everything in one go."""
-    assert not found, rule + "\n  " + "\n  ".join(found)
+    assert not places, rule + "\n  " + "\n  ".join(places)

@@ -33,10 +33,10 @@ def test_the_reference_of_the_command_line_is_fresh() -> None:
 
 
 def test_nothing_lies_beside_the_generated_modules() -> None:
-    made = set(generate())
+    files = set(generate())
     for folder in ("messages", "stored"):
-        found = set((PACKAGE / "kafka" / "protocol" / folder).glob("*.py"))
-        assert {path for path in found if path.name != "__init__.py"} <= made
+        modules = set((PACKAGE / "kafka" / "protocol" / folder).glob("*.py"))
+        assert {path for path in modules if path.name != "__init__.py"} <= files
 
 
 @pytest.mark.parametrize("path", SPEC_FILES, ids=lambda path: path.stem)
@@ -47,10 +47,10 @@ def test_a_spec_file_keeps_to_the_schema(path: Path) -> None:
 def fields_of(spec: MessageSpec) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield every field at any depth, with its path."""
 
-    def walk(fields: list[dict[str, Any]], where: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    def walk(fields: list[dict[str, Any]], place: str) -> Iterator[tuple[str, dict[str, Any]]]:
         for field in fields:
-            yield f"{where}.{field['name']}", field
-            yield from walk(field.get("fields", []), f"{where}.{field['name']}")
+            yield f"{place}.{field['name']}", field
+            yield from walk(field.get("fields", []), f"{place}.{field['name']}")
 
     yield from walk(spec.fields, spec.class_name)
     for name, struct in spec.structs.items():
@@ -58,7 +58,7 @@ def fields_of(spec: MessageSpec) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def test_every_field_is_documented() -> None:
-    empty = [where for spec in load_specs() for where, f in fields_of(spec) if not f["doc"].strip()]
+    empty = [place for spec in load_specs() for place, f in fields_of(spec) if not f["doc"].strip()]
     assert empty == []
 
 

@@ -98,10 +98,10 @@ class Worker:
     gateway = SimpleNamespace(id="gw")
 
     def __init__(self) -> None:
-        self.given: list[int] = []
+        self.indexes: list[int] = []
 
     def send_runtest_some(self, indices: list[int]) -> None:
-        self.given += indices
+        self.indexes += indices
 
     def shutdown(self) -> None:
         self.shutting_down = True
@@ -119,12 +119,12 @@ OTHERS = ["tests/crash/test_kill.py::test_a", *CASES, UNIT_TEST]
 def scheduler(pytestconfig: pytest.Config) -> Iterator[LongestFirst]:
     """Yield a scheduler of three workers."""
     options = pytestconfig.option
-    before = (options.tx, options.loadscopereorder)
+    options_of_xdist = (options.tx, options.loadscopereorder)
     options.tx = ["3*popen"]
     made_scheduler = LongestFirst(pytestconfig)
     assert not options.loadscopereorder
     yield made_scheduler
-    options.tx, options.loadscopereorder = before
+    options.tx, options.loadscopereorder = options_of_xdist
 
 
 def test_one_of_three_workers_begins_with_spark(scheduler: LongestFirst) -> None:
@@ -134,24 +134,24 @@ def test_one_of_three_workers_begins_with_spark(scheduler: LongestFirst) -> None
         scheduler.add_node(worker)  # type: ignore[arg-type]
         scheduler.add_node_collection(worker, tests)  # type: ignore[arg-type]
     scheduler.schedule()
-    first = [[tests[index] for index in worker.given] for worker in workers]
+    first = [[tests[index] for index in worker.indexes] for worker in workers]
     assert first[0] == tests[:2]
-    assert not any(test.startswith("tests/pipeline") for given in first[1:] for test in given)
-    scenarios = [test for given in first[1:] for test in given if test.startswith(DIFFERENTIAL)]
+    assert not any(test.startswith("tests/pipeline") for names in first[1:] for test in names)
+    scenarios = [test for names in first[1:] for test in names if test.startswith(DIFFERENTIAL)]
     assert set(CASES[:2]) <= set(scenarios), "a scenario is taken with all its versions"
 
 
 def test_the_longest_folders_come_first() -> None:
-    found = sorted([UNIT_TEST, SPARK_TEST, *OTHERS], key=rank)
-    assert found[0] == SPARK_TEST
-    assert found[-1] == UNIT_TEST
+    order = sorted([UNIT_TEST, SPARK_TEST, *OTHERS], key=rank)
+    assert order[0] == SPARK_TEST
+    assert order[-1] == UNIT_TEST
     assert all((ROOT / "tests" / folder).is_dir() for folder in FOLDERS)
 
 
 def test_the_longest_modules_come_first_in_their_folder() -> None:
     plugin = "tests/unit/testing/test_plugin.py::test_a"
-    found = sorted([UNIT_TEST, plugin, OTHERS[0]], key=rank)
-    assert found == [OTHERS[0], plugin, UNIT_TEST]
+    order = sorted([UNIT_TEST, plugin, OTHERS[0]], key=rank)
+    assert order == [OTHERS[0], plugin, UNIT_TEST]
     assert all((ROOT / module).is_file() for module in LONGEST)
 
 

@@ -19,16 +19,16 @@ PROGRAMS_OF_TESTS = ("tests/meta/", "tests/unit/codegen/")
 def test_a_path_that_is_named_exists() -> None:
     pages = [path for folder in TOP for path in (ROOT / folder).rglob("*.md")]
     pages += [path for path in ROOT.glob("*.md") if path.name != "CHANGELOG.md"]
-    found = []
+    problems = []
     for path in sorted(pages) + sources(*TOP):
         if name_of(path).startswith(PROGRAMS_OF_TESTS):
             continue
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
             names = {match[0] for match in FILE.finditer(line)}
             names |= {match[1].partition("::")[0] for match in ROOM.finditer(line)}
-            found += [
+            problems += [
                 f"{name_of(path)}:{number} {name}"
                 for name in sorted(names)
                 if not name.endswith(EXAMPLES) and not (ROOT / name).exists()
             ]
-    assert_none(found, "the file or folder has another name now:")
+    assert_none(problems, "the file or folder has another name now:")

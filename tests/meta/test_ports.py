@@ -34,12 +34,12 @@ def test_no_two_processes_get_one_port(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "SERVER_PORTS", range(low, high + 1, high - low))
     reservations: list[socket.socket] = []
     monkeypatch.setattr(processes, "_reservations", reservations)
-    asked = [sys.executable, "-c", ASK, str(low), str(high), name]
+    command = [sys.executable, "-c", ASK, str(low), str(high), name]
     first = processes.free_port()
-    other = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    other = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert {first, int(other)} == {low, high}
     assert {first, processes.free_port()} == {low, high}, "a process that ended keeps nothing"
-    nobody = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    nobody = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert nobody == "none\n"
     for reservation in reservations:
         reservation.close()

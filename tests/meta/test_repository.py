@@ -41,10 +41,10 @@ def commands(workflow: Any) -> Iterator[str]:
 
 
 def test_nothing_else_stands_at_the_top() -> None:
-    listed = subprocess.run(
+    answer = subprocess.run(
         ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False
     ).stdout
-    names = {path.partition("/")[0] for path in listed.split("\0") if path}
+    names = {path.partition("/")[0] for path in answer.split("\0") if path}
     assert names <= TOP, names - TOP
 
 
@@ -55,14 +55,14 @@ def test_a_workflow_runs_what_make_has(path: Any) -> None:
     workflow = yaml.safe_load(path.read_text(encoding="utf-8"))
     text = "\n".join(commands(workflow))
     assert_none(sorted(set(re.findall(r"\bmake ([a-z-]+)", text)) - targets), "no such target:")
-    named = re.findall(r"(?:\.ci|\.github|examples)/[\w./]*\w", text)
-    named += [
+    paths = re.findall(r"(?:\.ci|\.github|examples)/[\w./]*\w", text)
+    paths += [
         step["working-directory"]
         for job in workflow["jobs"].values()
         for step in job["steps"]
         if "working-directory" in step
     ]
-    assert_none([name for name in named if not (ROOT / name).exists()], "no such file:")
+    assert_none([name for name in paths if not (ROOT / name).exists()], "no such file:")
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)

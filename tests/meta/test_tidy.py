@@ -62,13 +62,13 @@ STORAGE_DOORS = {
 
 
 def test_a_function_fits_a_screen() -> None:
-    found = [
+    places = [
         f"{name_of(path)}:{node.lineno} {node.name}: {node.end_lineno - node.lineno + 1} lines"
         for path in EVERYTHING
         for node in nodes_of(path, ast.FunctionDef, ast.AsyncFunctionDef)
         if node.end_lineno is not None and node.end_lineno - node.lineno + 1 > FUNCTION_LINES_MAX
     ]
-    assert_none(found, f"longer than {FUNCTION_LINES_MAX} lines:")
+    assert_none(places, f"longer than {FUNCTION_LINES_MAX} lines:")
 
 
 @pytest.mark.filterwarnings("default")
@@ -89,11 +89,13 @@ def test_long_modules_are_named() -> None:
 
 def test_a_logger_stands_before_the_first_function() -> None:
     """A file that was put together of two has it in the middle."""
-    begun = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     late: list[str] = []
     for path in sources("minibroker", "benchmarks"):
         body = tree_of(path).body
-        first = next((at for at, node in enumerate(body) if isinstance(node, begun)), len(body))
+        first = next(
+            (at for at, node in enumerate(body) if isinstance(node, definitions)), len(body)
+        )
         late += [
             f"{name_of(path)}:{node.lineno}"
             for node in body[first:]
@@ -103,14 +105,14 @@ def test_a_logger_stands_before_the_first_function() -> None:
 
 
 def test_nothing_prints_but_programs() -> None:
-    found = [
+    places = [
         f"{name_of(path)}:{node.lineno}"
         for path in EVERYTHING
         if not name_of(path).startswith(PRINTS)
         for node in nodes_of(path, ast.Call)
         if dotted(node.func) == "print"
     ]
-    assert_none(found, "log or return instead of printing:")
+    assert_none(places, "log or return instead of printing:")
 
 
 def test_no_bare_except_and_no_swallowed_exception() -> None:
@@ -118,39 +120,39 @@ def test_no_bare_except_and_no_swallowed_exception() -> None:
 
     `contextlib.suppress(X)` says the same as the second, but as a decision that can be read.
     """
-    found = []
+    places = []
     for path in EVERYTHING:
         for node in nodes_of(path, ast.ExceptHandler):
             if node.type is None:
-                found.append(f"{name_of(path)}:{node.lineno} bare except")
+                places.append(f"{name_of(path)}:{node.lineno} bare except")
             elif len(node.body) == 1 and isinstance(node.body[0], ast.Pass):
-                found.append(f"{name_of(path)}:{node.lineno} except …: pass")
-    assert_none(found, "handle it, or say contextlib.suppress:")
+                places.append(f"{name_of(path)}:{node.lineno} except …: pass")
+    assert_none(places, "handle it, or say contextlib.suppress:")
 
 
 def test_only_the_clock_reads_the_wall_clock() -> None:
-    found = [
+    places = [
         f"{name_of(path)}:{node.lineno} {dotted(node)}"
         for path in PRODUCT
         if name_of(path) != "minibroker/clock.py"
         for node in nodes_of(path, ast.Attribute)
         if dotted(node) in CLOCK_READS or dotted(node).endswith(("datetime.now", "datetime.utcnow"))
     ]
-    assert_none(found, "take a Clock instead:")
+    assert_none(places, "take a Clock instead:")
 
 
 def test_nothing_sleeps() -> None:
     """A sleeping thread stops the broker; a test that sleeps is slow, or wrong elsewhere."""
     product = [path for path in PRODUCT if name_of(path) not in MAY_SLEEP]
     forbidden = {path: {"time.sleep"} for path in product} | dict.fromkeys(sources("tests"), SLEEPS)
-    found = [
+    places = [
         f"{name_of(path)}:{node.lineno} {dotted(node.func)}"
         for path, sleeps in forbidden.items()
         for node in nodes_of(path, ast.Call)
         if dotted(node.func) in sleeps
         and not (node.args and isinstance(node.args[0], ast.Constant) and node.args[0].value == 0)
     ]
-    assert_none(found, "wait for an event, with a deadline:")
+    assert_none(places, "wait for an event, with a deadline:")
 
 
 def test_no_test_module_imports_another() -> None:
@@ -158,37 +160,37 @@ def test_no_test_module_imports_another() -> None:
 
     So a test can be renamed, split or removed without a look at the others.
     """
-    found = [
+    places = [
         f"{name_of(path)}:{line} {module}"
         for path in sources("tests", "benchmarks")
         for module, line in full_imports(path)
         if module.startswith("tests.") and ".test_" in module
     ]
-    assert_none(found, "move what both need into a support module:")
+    assert_none(places, "move what both need into a support module:")
 
 
 @pytest.mark.parametrize("module", sorted(DOORS))
 def test_one_door_to_each_outside_library(module: str) -> None:
-    found = [
+    places = [
         f"{name_of(path)}:{line}"
         for path in PRODUCT
         if name_of(path) not in DOORS[module]
         for imported, line in imports(path)
         if imported == module
     ]
-    assert_none(found, f"only {', '.join(DOORS[module])} may import {module}:")
+    assert_none(places, f"only {', '.join(DOORS[module])} may import {module}:")
 
 
 @pytest.mark.parametrize("module", sorted(STORAGE_DOORS))
 def test_storage_reaches_the_disk_through_one_door(module: str) -> None:
-    found = [
+    places = [
         f"{name_of(path)}:{line}"
         for path in sources("minibroker/broker/storage")
         if name_of(path) not in STORAGE_DOORS[module]
         for imported, line in imports(path)
         if imported == module
     ]
-    assert_none(found, f"within storage only {', '.join(STORAGE_DOORS[module])} imports {module}:")
+    assert_none(places, f"within storage only {', '.join(STORAGE_DOORS[module])} imports {module}:")
 
 
 def test_no_leftovers() -> None:
@@ -197,24 +199,24 @@ def test_no_leftovers() -> None:
         r"\b(" + "|".join(("FIX" + "ME", "TO" + "DO", "XX" + "X", "HA" + "CK")) + r")\b"
     )
     paths = re.compile(r"[\"'`](/work/|/tmp/|/home/|/root/)")
-    found = []
+    places = []
     for path in EVERYTHING:
         for number, line in enumerate(path.read_text().splitlines(), 1):
             if notes.search(line):
-                found.append(f"{name_of(path)}:{number} {line.strip()}")
+                places.append(f"{name_of(path)}:{number} {line.strip()}")
             if paths.search(line) and path != Path(__file__):
-                found.append(f"{name_of(path)}:{number} {line.strip()}")
-        found += [
+                places.append(f"{name_of(path)}:{number} {line.strip()}")
+        places += [
             f"{name_of(path)}:{node.lineno} {node.name}: name the condition"
             for node in nodes_of(path, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
             if node.name.lstrip("_").startswith("maybe_")
         ]
-    assert_none(found, "leftovers:")
+    assert_none(places, "leftovers:")
 
 
 def test_every_module_has_a_docstring() -> None:
-    found = [name_of(path) for path in EVERYTHING if not _docstring_or_empty_init(path)]
-    assert_none(found, "no module docstring:")
+    places = [name_of(path) for path in EVERYTHING if not _docstring_or_empty_init(path)]
+    assert_none(places, "no module docstring:")
 
 
 def _docstring_or_empty_init(path: Path) -> bool:
@@ -224,7 +226,7 @@ def _docstring_or_empty_init(path: Path) -> bool:
 
 def test_public_functions_and_classes_are_documented() -> None:
     """A function for other modules has a docstring; names of tests need none."""
-    found = [
+    places = [
         f"{name_of(path)}:{node.lineno} {node.name}"
         for path in PRODUCT
         for node in tree_of(path).body
@@ -232,21 +234,21 @@ def test_public_functions_and_classes_are_documented() -> None:
         and not node.name.startswith("_")
         and not ast.get_docstring(node)
     ]
-    assert_none(found, "no docstring:")
+    assert_none(places, "no docstring:")
 
 
 def test_a_handler_opens_with_its_key_and_versions() -> None:
     """The first line of a handler's docstring has name, key and versions."""
     opening = re.compile(r"^\w+: key \d+, versions? \d+(-\d+)?\.")
-    found = []
+    places = []
     for path in sources("minibroker/broker/handlers"):
         names = {node.name for node in tree_of(path).body if hasattr(node, "name")}
         first_line = (ast.get_docstring(tree_of(path)) or "").split("\n")[0]
         if path.stem == "refusals":  # a table of many APIs
             continue
         if "handle" in names and not opening.match(first_line):
-            found.append(f"{name_of(path)}: {first_line!r}")
-    assert_none(found, "should read like 'Heartbeat: key 12, versions 0-4.':")
+            places.append(f"{name_of(path)}: {first_line!r}")
+    assert_none(places, "should read like 'Heartbeat: key 12, versions 0-4.':")
 
 
 def test_every_module_is_used() -> None:
@@ -265,13 +267,13 @@ def test_every_module_is_used() -> None:
     }
     text = "\n".join(path.read_text() for path in PRODUCT)
     quoted = set(re.findall(r"[\"'](?=(\w+)[\"'])", text))
-    named = set(re.findall(r"\b(\w+)\.(?=(\w+))", text))
+    names = set(re.findall(r"\b(\w+)\.(?=(\w+))", text))
     for package, imported in re.findall(r"\b(\w+) import (\([^)]*\)|.*)", text):
-        named |= {(package, name) for name in re.findall(r"\w+", imported)}
-    found = [
+        names |= {(package, name) for name in re.findall(r"\w+", imported)}
+    places = [
         name_of(path)
         for path in PRODUCT
         if path.name != "__init__.py" and name_of(path) not in entries
-        if (path.parent.name, path.stem) not in named and path.stem not in quoted
+        if (path.parent.name, path.stem) not in names and path.stem not in quoted
     ]
-    assert_none(found, "nobody imports:")
+    assert_none(places, "nobody imports:")

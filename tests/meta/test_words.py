@@ -54,13 +54,18 @@ ROOMS = ("minibroker", "benchmarks", "protocol_specs/codegen")
 """Folders whose names and sentences are checked word by word."""
 
 ROOMS_OF_TESTS = [
+    "compat_cluster",
     "crash",
     "fuzz",
     "golden",
+    "meta",
     "outgrowing",
+    "simulation",
     "unit/benchmarks",
+    "unit/broker/cluster",
     "unit/broker/config",
     "unit/broker/groups",
+    "unit/broker/partitions",
     "unit/broker/quotas",
     "unit/broker/replication",
     "unit/broker/security",

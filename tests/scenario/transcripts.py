@@ -25,12 +25,12 @@ REWRITE = bool(os.environ.get("REWRITE_TRANSCRIPTS"))
 
 def check_transcript(path: Path, play: Callable[[str], list[str]]) -> None:
     """Play every command of the file with `play` and compare the lines that it returns."""
-    written = path.read_text(encoding="utf-8")
-    played = _played(written, play)
-    if REWRITE and played != written:
+    transcript = path.read_text(encoding="utf-8")
+    played = _played(transcript, play)
+    if REWRITE and played != transcript:
         path.write_text(played, encoding="utf-8")
         return
-    assert played == written, f"{path.name}: REWRITE_TRANSCRIPTS=1 shows what is different"
+    assert played == transcript, f"{path.name}: REWRITE_TRANSCRIPTS=1 shows what is different"
 
 
 def _played(text: str, play: Callable[[str], list[str]]) -> str:

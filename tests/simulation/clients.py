@@ -71,7 +71,7 @@ class Clients:
             ]
         self.acknowledged: dict[TopicPartition, list[tuple[int, bytes]]] = defaultdict(list)
         """Offset and value of each record whose append was acknowledged."""
-        self.seen: dict[TopicPartition, dict[int, bytes]] = defaultdict(dict)
+        self.values: dict[TopicPartition, dict[int, bytes]] = defaultdict(dict)
         """Offset → value of each record that a consumer read."""
         self.transactions = Transactions()
         self._tasks: list[asyncio.Task[None]] = []
@@ -103,7 +103,7 @@ class Clients:
         """Send batches, each with values of its own, one after the other."""
         connections = Connections(self._world, f"producer {number}")
         chance = connections.chance
-        sent = 0
+        record_number = 0
         while True:
             places = self.partitions
             if self._others and chance.random() < 0.3:
@@ -111,8 +111,8 @@ class Clients:
             name = chance.choice(places)
             values = []
             for _ in range(chance.randrange(1, 4)):
-                sent += 1
-                values.append(b"%d-%d " % (number, sent) * chance.randrange(1, 30))
+                record_number += 1
+                values.append(b"%d-%d " % (number, record_number) * chance.randrange(1, 30))
             try:
                 await self._send(connections, name, values, chance.choice([-1, -1, 1]))
             except FAILURES:
@@ -132,11 +132,11 @@ class Clients:
         )
         leader = connections.leader_of(name)
         answer = await connections.call(leader, request, ProduceResponse, PRODUCE_VERSION)
-        found = answer.responses[0].partition_responses[0]
-        if found.error_code:
-            raise RefusedError(found.error_code)
+        partition = answer.responses[0].partition_responses[0]
+        if partition.error_code:
+            raise RefusedError(partition.error_code)
         if acks == -1:
-            self.acknowledged[name] += enumerate(values, found.base_offset)
+            self.acknowledged[name] += enumerate(values, partition.base_offset)
 
     async def _consume(self) -> None:
         """Read from the start to the end, again and again."""
@@ -156,20 +156,20 @@ class Clients:
     async def _read(self, connections: Connections, name: TopicPartition, offset: int) -> int:
         """Read from `offset`; return where to go on. Raises FAILURES."""
         try:
-            found = await fetch(connections, name, offset)
+            answer = await fetch(connections, name, offset)
         except RefusedError as error:
             if error.code != ErrorCode.OFFSET_OUT_OF_RANGE:
                 raise
             return await start_of(connections, name)
-        records = memoryview(bytes(found.records or b""))
-        seen = self.seen[name]
+        records = memoryview(bytes(answer.records or b""))
+        values = self.values[name]
         for position, header in iterate_headers(records):
             if not header.is_control:
                 for record in decode_records(records[position:]):
                     if record.offset >= offset:
-                        known = seen.setdefault(record.offset, record.value or b"")
-                        assert known == record.value, (
-                            f"a consumer read {known!r} at offset {record.offset} of {name}, then"
+                        value = values.setdefault(record.offset, record.value or b"")
+                        assert value == record.value, (
+                            f"a consumer read {value!r} at offset {record.offset} of {name}, then"
                             f" {record.value!r}"
                         )
             offset = header.last_offset + 1
@@ -182,10 +182,10 @@ class Clients:
         while True:
             await connections.rest(0.1, 1.5)
             name = chance.choice(self.partitions)
-            seen = self.seen[name]
-            if not seen:
+            values = self.values[name]
+            if not values:
                 continue
-            offset = chance.choice([-1, chance.choice(sorted(seen))])
+            offset = chance.choice([-1, chance.choice(sorted(values))])
             request = DeleteRecordsRequest(
                 topics=[
                     DeleteRecordsTopic(
@@ -234,10 +234,10 @@ async def fetch(
     )
     leader = connections.leader_of(name)
     answer = await connections.call(leader, request, FetchResponse, FETCH_VERSION)
-    found: PartitionData = answer.responses[0].partitions[0]
-    if found.error_code:
-        raise RefusedError(found.error_code)
-    return found
+    partition: PartitionData = answer.responses[0].partitions[0]
+    if partition.error_code:
+        raise RefusedError(partition.error_code)
+    return partition
 
 
 async def start_of(connections: Connections, name: TopicPartition) -> int:
@@ -249,8 +249,8 @@ async def start_of(connections: Connections, name: TopicPartition) -> int:
     answer = await connections.call(
         connections.leader_of(name), request, ListOffsetsResponse, LIST_OFFSETS_VERSION
     )
-    found = answer.topics[0].partitions[0]
-    if found.error_code:
-        raise RefusedError(found.error_code)
-    offset: int = found.offset
+    partition = answer.topics[0].partitions[0]
+    if partition.error_code:
+        raise RefusedError(partition.error_code)
+    offset: int = partition.offset
     return offset

@@ -69,8 +69,8 @@ class Faults:
         for host in world.hosts:
             if host.files.is_cut and host.is_running:
                 is_safe = self._is_safe_without(host)
-                what = "the power is cut" if is_safe else "it is killed"
-                world.note(f"broker {host.broker_id}: {what} in the middle of a call")
+                event = "the power is cut" if is_safe else "it is killed"
+                world.note(f"broker {host.broker_id}: {event} in the middle of a call")
                 host.cut_power(self.chance, keeps_all=not is_safe)
                 if not is_safe:
                     self.unsafe = None
@@ -114,9 +114,13 @@ class Faults:
         it.
         """
         world = self._world
-        if not all(found.is_settled for found in world.hosts if found.is_running):
+        if not all(other_host.is_settled for other_host in world.hosts if other_host.is_running):
             return False
-        others = {found.broker_id for found in world.hosts if found.is_ready and found is not host}
+        others = {
+            other_host.broker_id
+            for other_host in world.hosts
+            if other_host.is_ready and other_host is not host
+        }
         return all(
             host.broker_id not in state.isr or not others.isdisjoint(state.isr)
             for state in world.states.values()
@@ -161,7 +165,9 @@ class Faults:
             self._world.later(self.chance.uniform(0.05, 2.0), host.start_if_down)
 
     async def _cut_link(self, host: Host) -> None:
-        other = self.chance.choice([found for found in self._world.hosts if found is not host])
+        other = self.chance.choice(
+            [candidate for candidate in self._world.hosts if candidate is not host]
+        )
         ways = [(host.broker_id, other.broker_id), (other.broker_id, host.broker_id)]
         if self.chance.random() < 0.5:
             del ways[1]
@@ -183,7 +189,9 @@ class Faults:
         self._world.network.reset(host.broker_id, other)
 
     async def _slow_link(self, host: Host) -> None:
-        other = self.chance.choice([found for found in self._world.hosts if found is not host])
+        other = self.chance.choice(
+            [candidate for candidate in self._world.hosts if candidate is not host]
+        )
         self._world.note(f"slow: {host.broker_id} to {other.broker_id}")
         self._world.network.slow.add((host.broker_id, other.broker_id))
 
@@ -201,17 +209,17 @@ class Faults:
 
     # An administrator.
 
-    def _ask(self, host: Host, asking: Coroutine[Any, Any, object], what: str) -> None:
+    def _ask(self, host: Host, asking: Coroutine[Any, Any, object], event: str) -> None:
         """Have a broker do something, as a request that nobody waits for."""
         assert host.machine is not None
         world = self._world
-        world.note(f"{what} at broker {host.broker_id}")
+        world.note(f"{event} at broker {host.broker_id}")
 
         async def ask() -> None:
             try:
                 await asking
             except MinibrokerError as error:
-                world.note(f"not done: {what}: {error}")
+                world.note(f"not done: {event}: {error}")
 
         task = world.loop.create_task(ask(), context=host.machine.context)
         self._tasks[task] = host.machine
@@ -220,12 +228,12 @@ class Faults:
     @property
     def _controller(self) -> Host | None:
         """Return a broker that believes that it is the controller."""
-        found = [
+        controllers = [
             host
             for host in self._world.hosts
             if host.is_ready and host.broker.cluster.is_controller
         ]
-        return self.chance.choice(found) if found else None
+        return self.chance.choice(controllers) if controllers else None
 
     async def _elect(self, _host: Host) -> None:
         """Ask the controller for a preferred leader."""

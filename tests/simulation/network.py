@@ -118,7 +118,9 @@ class Network:
                     connection.is_dead = True
                 else:
                     connection.reset()
-        self._connections = [found for found in self._connections if not found.is_dead]
+        self._connections = [
+            open_connection for open_connection in self._connections if not open_connection.is_dead
+        ]
 
 
 class SimulatedListener:
@@ -215,7 +217,7 @@ class End(asyncio.Transport):
         self._is_closing = self._is_lost = False
         self._is_reading = True
         self._last_arrival_s = 0.0
-        self._held: deque[bytes | None] = deque()
+        self._queue: deque[bytes | None] = deque()
         """Bytes for this side that have not arrived, because the link is cut or it does not read;
         None: the end."""
 
@@ -279,7 +281,7 @@ class End(asyncio.Transport):
     def arrive(self, content: bytes | None) -> None:
         """Take bytes that the other side sent; None: it sends no more."""
         if not self.connection.is_dead:
-            self._held.append(content)
+            self._queue.append(content)
             self.deliver_held()
 
     def deliver_held(self) -> None:
@@ -287,10 +289,10 @@ class End(asyncio.Transport):
         network = self.connection.network
         if self.connection.machines[0] is None and self.connection.is_dead:
             return
-        while self._held and self._is_reading and not self._is_lost:
+        while self._queue and self._is_reading and not self._is_lost:
             if (self.other._way in network.cuts) or self.connection.is_dead:
                 return
-            content = self._held.popleft()
+            content = self._queue.popleft()
             if content is None:
                 self.protocol.eof_received()
                 self._is_closing = True

@@ -31,7 +31,7 @@ def high_watermark_without_the_slowest() -> Places:
     def wrong(current: int, end: int, *, followers: Any, isr: Any, **rest: Any) -> int:
         members = [broker_id for broker_id in followers if broker_id in isr]
         slowest = min(members, key=lambda member: followers[member].log_end_offset, default=None)
-        others = {other: found for other, found in followers.items() if other != slowest}
+        others = {other: progress for other, progress in followers.items() if other != slowest}
         return real(current, end, followers=others, isr=isr, **rest)
 
     return [(replicas, "high_watermark", wrong)]
@@ -152,8 +152,8 @@ def leader_outside_of_the_isr() -> Places:
     """Elect any replica that is online when the leader goes."""
     real = controller.next_state
 
-    def wrong(partition: PartitionImage, *rest: Any, **named: Any) -> PartitionState | None:
-        state: PartitionState | None = real(partition, *rest, **named)
+    def wrong(partition: PartitionImage, *rest: Any, **options: Any) -> PartitionState | None:
+        state: PartitionState | None = real(partition, *rest, **options)
         outside = [broker for broker in partition.online if broker not in partition.isr]
         if state is None or partition.partition_epoch < 0 or not outside:
             return state

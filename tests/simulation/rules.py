@@ -46,7 +46,7 @@ class Batch(NamedTuple):
     crc: int
 
 
-class Seen:
+class ReplicaView:
     """A replica when it was looked at."""
 
     __slots__ = (
@@ -97,16 +97,18 @@ class PartitionRules:
         """The highest start of a leader's log: nothing is known of what is below. A follower that
         parts from the leader there may have a hole, which its own start has to hide."""
 
-    def check_replica(self, host: Host, partition: Partition, before: Seen | None) -> Seen:
+    def check_replica(
+        self, host: Host, partition: Partition, earlier: ReplicaView | None
+    ) -> ReplicaView:
         """Check one replica that changed. Raises AssertionError."""
         log, role = partition.log, partition.role
         is_other = (
-            before is None or before.log is not log or before.generation != log.place.generation
+            earlier is None or earlier.log is not log or earlier.generation != log.place.generation
         )
-        now = Seen(log, role, log.log_start_offset if is_other else before.checked_to)  # type: ignore[union-attr]
+        now = ReplicaView(log, role, log.log_start_offset if is_other else earlier.checked_to)  # type: ignore[union-attr]
         if isinstance(role, Leader):
             self.leader_start = max(self.leader_start, now.log_start_offset)
-            self._check_leader(host.broker_id, partition, role, before, now)
+            self._check_leader(host.broker_id, partition, role, earlier, now)
         if not self.is_lossy:
             for batch in batches(partition, now.checked_to, now.high_watermark):
                 self._check_batch(host.broker_id, batch, may_commit=isinstance(role, Leader))
@@ -114,26 +116,31 @@ class PartitionRules:
         return now
 
     def _check_leader(
-        self, broker_id: int, partition: Partition, role: Leader, before: Seen | None, now: Seen
+        self,
+        broker_id: int,
+        partition: Partition,
+        role: Leader,
+        earlier: ReplicaView | None,
+        now: ReplicaView,
     ) -> None:
         first = self.leaders.setdefault(role.epoch, broker_id)
         assert first == broker_id, (
             f"brokers {first} and {broker_id} both lead {self.name} in epoch {role.epoch}"
         )
-        if before is None or not isinstance(before.role, Leader):
+        if earlier is None or not isinstance(earlier.role, Leader):
             self._check_stable_offset(broker_id, partition)
         else:
-            assert now.high_watermark >= before.high_watermark, (
+            assert now.high_watermark >= earlier.high_watermark, (
                 f"the high watermark of {self.name} at broker {broker_id} went back from"
-                f" {before.high_watermark} to {now.high_watermark} while it leads"
+                f" {earlier.high_watermark} to {now.high_watermark} while it leads"
             )
-            assert now.log_start_offset >= before.log_start_offset, (
+            assert now.log_start_offset >= earlier.log_start_offset, (
                 f"the log start of {self.name} at broker {broker_id} went back from"
-                f" {before.log_start_offset} to {now.log_start_offset} while it leads"
+                f" {earlier.log_start_offset} to {now.log_start_offset} while it leads"
             )
-        if before is not None and now.high_watermark > before.high_watermark:
-            known = [role, *([before.role] if isinstance(before.role, Leader) else [])]
-            assert self.is_lossy or any(len(known.metadata_isr) >= MIN_INSYNC for known in known), (
+        if earlier is not None and now.high_watermark > earlier.high_watermark:
+            roles = [role, *([earlier.role] if isinstance(earlier.role, Leader) else [])]
+            assert self.is_lossy or any(len(roles.metadata_isr) >= MIN_INSYNC for roles in roles), (
                 f"the high watermark of {self.name} at broker {broker_id} moved to"
                 f" {now.high_watermark} with the ISR {list(role.metadata_isr)}"
             )
@@ -148,19 +155,19 @@ class PartitionRules:
         start = max(log.log_start_offset, self.leader_start)
         _, undecided = committed_of(since(content(partition), start))
         expected = max(min(undecided.values(), default=log.log_end_offset), start)
-        found = log.last_stable_offset
+        stable_offset = log.last_stable_offset
         # One whose marker is not committed holds it, too, and so does one of which DeleteRecords
         # took all records.
-        assert found <= expected, (
-            f"the last stable offset of {self.name} at its new leader {broker_id} is {found},"
-            f" the first open transaction is at {expected}"
+        assert stable_offset <= expected, (
+            f"the last stable offset of {self.name} at its new leader {broker_id} is"
+            f" {stable_offset}, the first open transaction is at {expected}"
         )
 
     def _check_batch(self, broker_id: int, batch: Batch, *, may_commit: bool) -> None:
-        known = self.committed.get(batch.base_offset)
-        if known is None and batch.last_offset < self.leader_start:
+        committed_batch = self.committed.get(batch.base_offset)
+        if committed_batch is None and batch.last_offset < self.leader_start:
             return
-        if known is None:
+        if committed_batch is None:
             assert batch.base_offset >= self.committed_end, (
                 f"{self.name}: broker {broker_id} has {batch} below its high watermark, and offset"
                 f" {batch.base_offset} is committed inside of another batch, or was not kept"
@@ -172,9 +179,9 @@ class PartitionRules:
             self.committed_end = batch.last_offset + 1
             self._world.note(f"{self.name}: committed to {self.committed_end} by {broker_id}")
         else:
-            assert known == batch, (
+            assert committed_batch == batch, (
                 f"{self.name}: broker {broker_id} has {batch} below its high watermark, committed"
-                f" is {known}"
+                f" is {committed_batch}"
             )
 
     def check_in_sync(self, host: Host, partition: Partition, isr: list[int]) -> None:
@@ -192,7 +199,7 @@ class Rules:
         self._world = world
         self._of: dict[tuple[str, int, bytes], PartitionRules] = {}
         """Topic, partition and topic id → rules."""
-        self._seen: list[dict[Partition, Seen]] = [{} for _ in world.hosts]
+        self._views: list[dict[Partition, ReplicaView]] = [{} for _ in world.hosts]
         self._machines: list[Machine | None] = [None for _ in world.hosts]
         self._zxid = -1
 
@@ -215,31 +222,31 @@ class Rules:
         has_changed = False
         for host in self._world.hosts:
             machine = host.machine
-            seen = self._seen[host.broker_id]
+            replicas = self._views[host.broker_id]
             if (
                 machine is None
                 or host.files.is_cut
                 or machine is not self._machines[host.broker_id]
             ):
-                seen.clear()
+                replicas.clear()
                 self._machines[host.broker_id] = machine
             if machine is None or host.files.is_cut:
                 continue
             for partition in host.replicas():
                 log = partition.log
-                before = seen.get(partition)
+                earlier = replicas.get(partition)
                 if (
-                    before is None
-                    or before.role is not partition.role
-                    or before.high_watermark != log.high_watermark
-                    or before.log_end_offset != log.log_end_offset
-                    or before.log_start_offset != log.log_start_offset
-                    or before.log is not log
-                    or before.generation != log.place.generation
+                    earlier is None
+                    or earlier.role is not partition.role
+                    or earlier.high_watermark != log.high_watermark
+                    or earlier.log_end_offset != log.log_end_offset
+                    or earlier.log_start_offset != log.log_start_offset
+                    or earlier.log is not log
+                    or earlier.generation != log.place.generation
                 ):
                     has_changed = True
-                    seen[partition] = machine.context.run(
-                        self.of(partition).check_replica, host, partition, before
+                    replicas[partition] = machine.context.run(
+                        self.of(partition).check_replica, host, partition, earlier
                     )
         if has_changed or self._world.tree.zxid != self._zxid:
             self._zxid = self._world.tree.zxid
@@ -303,9 +310,9 @@ class Rules:
             partition = self._world.hosts[next(iter(logs))].replica(name)
             assert partition is not None
             rules = self.of(partition)
-            start = max(found[0] for found in logs.values())
+            start = max(span[0] for span in logs.values())
             start = starts[name] = max(start, rules.leader_start)
-            contents = {broker_id: since(found[1], start) for broker_id, found in logs.items()}
+            contents = {broker_id: since(span[1], start) for broker_id, span in logs.items()}
             first, *others = contents
             for other in others:
                 assert contents[other] == contents[first], (
@@ -334,8 +341,10 @@ class Rules:
         values = {}
         for position, header in iterate_headers(memoryview(log)):
             batch = Batch(header.base_offset, header.last_offset, header.leader_epoch, header.crc)
-            known = rules.committed.get(batch.base_offset)
-            assert known == batch, f"{rules.name}: {known} was committed, {batch} is there"
+            committed_batch = rules.committed.get(batch.base_offset)
+            assert committed_batch == batch, (
+                f"{rules.name}: {committed_batch} was committed, {batch} is there"
+            )
             for record in decode_records(memoryview(log)[position:]):
                 values[record.offset] = record.value or b""
         return values
@@ -345,7 +354,7 @@ def check_known(
     name: TopicPartition, values: dict[int, bytes], clients: Clients, start: int
 ) -> None:
     """Check that a log has what clients know of it from `start` on. Raises AssertionError."""
-    for offset, value in (*clients.acknowledged[name], *clients.seen[name].items()):
+    for offset, value in (*clients.acknowledged[name], *clients.values[name].items()):
         assert offset < start or values.get(offset) == value, (
             f"clients know {value!r} at offset {offset} of {name}, there is {values.get(offset)!r}"
         )
@@ -353,17 +362,17 @@ def check_known(
 
 def content(partition: Partition) -> bytes:
     """Return all bytes of a log."""
-    found = b""
+    data = b""
     offset, log = partition.log_start_offset, partition.log
     while offset < log.log_end_offset:
-        read = log_reads.read(
+        piece = log_reads.read(
             log, offset, 1 << 20, end_offset=log.log_end_offset, min_one_batch=True
         )
-        records = bytes(read.records)
-        found += records
+        records = bytes(piece.records)
+        data += records
         for _, header in iterate_headers(memoryview(records)):
             offset = header.last_offset + 1
-    return found
+    return data
 
 
 def since(log: bytes, start: int) -> bytes:
@@ -376,16 +385,16 @@ def since(log: bytes, start: int) -> bytes:
 
 def batches(partition: Partition, start: int, end: int) -> list[Batch]:
     """Return the batches from one offset to another, both at the edges of batches."""
-    found: list[Batch] = []
+    items: list[Batch] = []
     offset, log = max(start, partition.log_start_offset), partition.log
     while offset < end:
-        read = log_reads.read(log, offset, 1 << 20, end_offset=end, min_one_batch=True)
-        if not read.records:
+        piece = log_reads.read(log, offset, 1 << 20, end_offset=end, min_one_batch=True)
+        if not piece.records:
             break
-        for _, header in iterate_headers(read.records):
+        for _, header in iterate_headers(piece.records):
             if header.last_offset >= start:
-                found.append(
+                items.append(
                     Batch(header.base_offset, header.last_offset, header.leader_epoch, header.crc)
                 )
             offset = header.last_offset + 1
-    return found
+    return items

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from tests.simulation.host import Host
     from tests.simulation.world import World
 
-KEPT = 20
+VIEWS_MAX = 20
 LEADER_AND_ISR, UPDATE_METADATA, STOP_REPLICA = 6, 7, 3
 DURING_DELETE = -2
 
@@ -85,7 +85,7 @@ class StaleController:
                 for name, state in world.states.items()
             },
         )
-        self._views = [*self._views[-KEPT:], view]
+        self._views = [*self._views[-VIEWS_MAX:], view]
 
     async def send(self, host: Host) -> None:
         """Send what it would have sent to a broker then, if there is a later controller now."""

@@ -50,8 +50,8 @@ RARE_BUGS = [
 @pytest.fixture
 def directory(request: pytest.FixtureRequest) -> Iterator[Path]:
     """A directory for the disks of a run."""
-    with directory_in_memory(request) as made:
-        yield made / "run"
+    with directory_in_memory(request) as path:
+        yield path / "run"
 
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + SCHEDULES))

@@ -112,15 +112,21 @@ class Transactions:
         offset of its first record; the records below were deleted.
         """
         for transaction in self.all:
-            kept = [found for found in transaction.appended if found[1] >= starts[found[0]]]
-            there = [found for found in kept if found[2] in committed[found[0]]]
+            kept_records = [
+                record for record in transaction.appended if record[1] >= starts[record[0]]
+            ]
+            visible = [record for record in kept_records if record[2] in committed[record[0]]]
             outcome = transaction.outcome
             if outcome is Outcome.COMMITTED:
-                assert there == kept, f"of committed {transaction.name} {there} is there of {kept}"
+                assert visible == kept_records, (
+                    f"of committed {transaction.name} {visible} is there of {kept_records}"
+                )
             elif transaction.may_be_visible:
-                assert there in ([], kept), f"of {transaction.name} {there} is there of {kept}"
+                assert visible in ([], kept_records), (
+                    f"of {transaction.name} {visible} is there of {kept_records}"
+                )
             else:
-                assert not there, f"{transaction.name} is {outcome.value}, and {there} is there"
+                assert not visible, f"{transaction.name} is {outcome.value}, and {visible} is there"
 
 
 class TransactionalProducer:
@@ -142,7 +148,7 @@ class TransactionalProducer:
         self._coordinator = -1
         self._producer_id = self._epoch = -1
         self._sequences: dict[TopicPartition, int] = {}
-        self._begun = 0
+        self._count = 0
 
     async def run(self) -> None:
         """Begin, write and end transactions until this is cancelled."""
@@ -160,15 +166,15 @@ class TransactionalProducer:
     async def _ask(self, request: Any, response: Any, version: int) -> Any:
         """Return the answer of the coordinator. Raises FAILURES."""
         if self._coordinator < 0:
-            found = await self._connections.call(
+            answer = await self._connections.call(
                 self._connections.any_broker(),
                 FindCoordinatorRequest(key=self._id, key_type=TRANSACTION),
                 FindCoordinatorResponse,
                 FIND,
             )
-            if found.error_code:
-                raise RefusedError(found.error_code)
-            self._coordinator = found.node_id
+            if answer.error_code:
+                raise RefusedError(answer.error_code)
+            self._coordinator = answer.node_id
         try:
             return await self._connections.call(self._coordinator, request, response, version)
         except FAILURES:
@@ -204,8 +210,8 @@ class TransactionalProducer:
     async def _transaction(self) -> None:
         """Do one transaction. Raises FAILURES where the producer has to begin anew."""
         chance = self._connections.chance
-        self._begun += 1
-        transaction = Transaction(f"{self._number}-{self._begun}")
+        self._count += 1
+        transaction = Transaction(f"{self._number}-{self._count}")
         self._transactions.all.append(transaction)
         is_whole = True
         for turn in range(chance.randrange(1, 4)):
@@ -288,10 +294,10 @@ class TransactionalProducer:
         )
         leader = self._connections.leader_of(name)
         answer = await self._connections.call(leader, request, ProduceResponse, PRODUCE)
-        found = answer.responses[0].partition_responses[0]
-        if found.error_code:
-            raise RefusedError(found.error_code)
-        offset: int = found.base_offset
+        partition = answer.responses[0].partition_responses[0]
+        if partition.error_code:
+            raise RefusedError(partition.error_code)
+        offset: int = partition.base_offset
         return offset
 
 
@@ -323,8 +329,8 @@ class CommittedReader:
         while True:
             name = chance.choice(self._partitions)
             try:
-                found = await fetch(connections, name, offsets[name], READ_COMMITTED)
-                offsets[name] = self._take(name, offsets[name], found)
+                answer = await fetch(connections, name, offsets[name], READ_COMMITTED)
+                offsets[name] = self._take(name, offsets[name], answer)
             except RefusedError as error:
                 if error.code == ErrorCode.OFFSET_OUT_OF_RANGE:
                     try:
@@ -337,10 +343,12 @@ class CommittedReader:
             if chance.random() < 0.1:
                 offsets[name] = 0
 
-    def _take(self, name: TopicPartition, offset: int, found: Any) -> int:
+    def _take(self, name: TopicPartition, offset: int, partition: Any) -> int:
         """Check what is visible; return where to go on."""
-        records = memoryview(bytes(found.records or b""))
-        waiting = sorted(found.aborted_transactions or (), key=lambda aborted: aborted.first_offset)
+        records = memoryview(bytes(partition.records or b""))
+        waiting = sorted(
+            partition.aborted_transactions or (), key=lambda aborted: aborted.first_offset
+        )
         aborted: set[int] = set()
         for position, header in iterate_headers(records):
             while waiting and waiting[0].first_offset <= header.last_offset:
@@ -362,7 +370,7 @@ def committed_of(log: bytes) -> tuple[dict[bytes, int], dict[int, int]]:
 
     Raises AssertionError where a value is there twice.
     """
-    seen: dict[bytes, int] = {}
+    values: dict[bytes, int] = {}
     undecided: dict[int, list[tuple[bytes, int]]] = {}
     for position, header in iterate_headers(memoryview(log)):
         if header.is_control:
@@ -379,6 +387,6 @@ def committed_of(log: bytes) -> tuple[dict[bytes, int], dict[int, int]]:
                 undecided.setdefault(header.producer_id, []).extend(records)
                 continue
         for value, offset in records:
-            assert value not in seen, f"{value!r} is at offset {seen[value]} and at {offset}"
-            seen[value] = offset
-    return seen, {producer: records[0][1] for producer, records in undecided.items()}
+            assert value not in values, f"{value!r} is at offset {values[value]} and at {offset}"
+            values[value] = offset
+    return values, {producer: records[0][1] for producer, records in undecided.items()}

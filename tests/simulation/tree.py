@@ -100,14 +100,14 @@ class SimulatedTree:
 
     def multi(self, operations: Iterable[Operation], session_id: int) -> list[str | int]:
         """Do all or none, then have the watches called. Raises TreeError."""
-        before = dict(self.nodes)
+        first_nodes = dict(self.nodes)
         self.zxid += 1
         changed: list[tuple[str, bool]] = []
         """Path, and whether a node came or went."""
         try:
             results = [self._apply(operation, session_id, changed) for operation in operations]
         except Exception:
-            self.nodes = before
+            self.nodes = first_nodes
             raise
         for session in self.sessions:
             for path, is_other in changed:
@@ -327,8 +327,8 @@ class TreeSession:
         return await self._ask(read)  # type: ignore[no-any-return]
 
     async def exists(self, path: str) -> Stat | None:
-        found = (await self.get_many([path]))[0]
-        return found[1] if found is not None else None
+        values = (await self.get_many([path]))[0]
+        return values[1] if values is not None else None
 
     async def children(self, path: str) -> list[str]:
         return await self._ask(lambda: self._tree.children(path))  # type: ignore[no-any-return]
@@ -362,8 +362,8 @@ class TreeSession:
                     await self.multi([Create(parent)])
                 except NodeExists:
                     continue
-        made = await self.multi([Create(path, data, ephemeral=ephemeral, sequence=sequence)])
-        return str(made[0])
+        results = await self.multi([Create(path, data, ephemeral=ephemeral, sequence=sequence)])
+        return str(results[0])
 
     async def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> int:
         return int((await self.multi([Set(path, data, version)]))[0])

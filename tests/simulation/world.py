@@ -116,7 +116,7 @@ class World:
             elif parts[-1] == "state":
                 states[TopicPartition(parts[3], int(parts[5]))] = decode_state(path, node.data)
         self.states, self._assignments = states, assignments
-        self.topic_ids = {name: found.topic_id or b"" for name, found in assignments.items()}
+        self.topic_ids = {name: topic.topic_id or b"" for name, topic in assignments.items()}
 
     def replicas_of(self, name: TopicPartition) -> list[int]:
         """Return the replicas of a partition, as the tree has them."""
@@ -241,28 +241,28 @@ class World:
                     return False
         return len(ends) == 1 and all(end == high_watermark for end, high_watermark in ends)
 
-    async def _until(self, holds: Any, what: str) -> None:
+    async def _until(self, holds: Any, event: str) -> None:
         end_s = self.loop.time() + CONVERGENCE_S
         while not holds():
             if self.loop.time() > end_s:
-                raise AssertionError(f"not within {CONVERGENCE_S} s: {what}; {self._describe()}")
+                raise AssertionError(f"not within {CONVERGENCE_S} s: {event}; {self._describe()}")
             await self.loop.pass_time(0.05)
 
     def _describe(self) -> str:
         """Return the states, and each replica that is not as the others."""
-        found = []
+        lines = []
         for name, state in self.states.items():
             if all(host.is_ready for host in self.hosts) and self._agree(name):
                 continue
-            found.append(f"{name} {state}")
-            found += [
+            lines.append(f"{name} {state}")
+            lines += [
                 f"{host.broker_id}: {p.role} {p.log_start_offset} … {p.log_end_offset}"
                 f" {p.high_watermark} {p.last_stable_offset}"
                 for host in self.hosts
                 if (p := host.replica(name)) is not None
             ]
         down = [host.broker_id for host in self.hosts if not (host.is_ready and host.is_settled)]
-        return "; ".join([*found, f"not settled {down}", f"topics {sorted(self.topic_ids)}"])
+        return "; ".join([*lines, f"not settled {down}", f"topics {sorted(self.topic_ids)}"])
 
 
 @contextmanager
@@ -275,7 +275,7 @@ def _simulated(chance: random.Random) -> Iterator[None]:
         (minibroker.broker.slices, "perf_counter", lambda: 0.0),
         (os, "urandom", chance.randbytes),
     ]
-    before = [(owner, name, getattr(owner, name)) for owner, name, _ in places]
+    originals = [(owner, name, getattr(owner, name)) for owner, name, _ in places]
     random.seed(chance.random())
     level = logging.getLogger("minibroker").level
     logging.getLogger("minibroker").setLevel(logging.CRITICAL)
@@ -286,7 +286,7 @@ def _simulated(chance: random.Random) -> Iterator[None]:
     try:
         yield
     finally:
-        for owner, name, real in before:
+        for owner, name, real in originals:
             setattr(owner, name, real)
         gc.enable()
         logging.getLogger("minibroker").setLevel(level)

@@ -91,6 +91,6 @@ def situation(*faults: Fault) -> Callable[[Play], Play]:
 
 def load_all() -> dict[str, Situation]:
     """Import every module of this package; return their situations by name."""
-    for module in sorted(iter_modules(__path__), key=lambda found: found.name):
+    for module in sorted(iter_modules(__path__), key=lambda module_info: module_info.name):
         import_module(f"{__name__}.{module.name}")
     return SITUATIONS

@@ -176,10 +176,10 @@ def a_topic_is_created_while_a_broker_is_dead(on: Scene) -> Steps:
     """The replicas are placed on the brokers that live: no topic has as many as there were."""
     yield
     topic = on.at(0).topic("t")
-    wanted = {"name": topic, "num_partitions": 3, "replication_factor": 3}
-    on.ask("three replicas", 0, "create_topics", 4, timeout_ms=60_000, topics=[wanted])
-    wanted["replication_factor"] = 2
-    on.ask("two replicas", 0, "create_topics", 4, timeout_ms=60_000, topics=[wanted])
+    new_topic = {"name": topic, "num_partitions": 3, "replication_factor": 3}
+    on.ask("three replicas", 0, "create_topics", 4, timeout_ms=60_000, topics=[new_topic])
+    new_topic["replication_factor"] = 2
+    on.ask("two replicas", 0, "create_topics", 4, timeout_ms=60_000, topics=[new_topic])
     on.wait(lambda: len(on.partitions(topic)) == 3, "the partitions have states")
     on.note("two replicas: ISR", [sorted(state["isr"]) for state in on.partitions(topic)])
     yield
@@ -371,7 +371,7 @@ def a_group_finds_its_offsets_at_another_coordinator(on: Scene) -> Steps:
         "generation_id_or_member_epoch": -1,
         "topics": [{"name": topic, "partitions": [{"partition_index": 0, "committed_offset": 7}]}],
     }
-    wanted = {"group_id": group, "topics": [{"name": topic, "partition_indexes": [0]}]}
+    request = {"group_id": group, "topics": [{"name": topic, "partition_indexes": [0]}]}
     on.until_coordinator(1, group)
     on.ask("coordinator", 0, "find_coordinator", 3, **coordinator)
     on.ask("commit", 1, "offset_commit", 7, **commit)
@@ -380,11 +380,11 @@ def a_group_finds_its_offsets_at_another_coordinator(on: Scene) -> Steps:
     on.until("__consumer_offsets", 0, [0, 2])
     on.until_coordinator(0, group)
     on.ask("new coordinator", 2, "find_coordinator", 3, **coordinator)
-    on.ask("fetch", 0, "offset_fetch", 5, **wanted)
-    on.ask("fetch elsewhere", 2, "offset_fetch", 5, **wanted)
+    on.ask("fetch", 0, "offset_fetch", 5, **request)
+    on.ask("fetch elsewhere", 2, "offset_fetch", 5, **request)
     yield
     on.until("__consumer_offsets", 0, [0, 1, 2])
-    on.ask("fetch from the former coordinator", 1, "offset_fetch", 5, **wanted)
+    on.ask("fetch from the former coordinator", 1, "offset_fetch", 5, **request)
 
 
 @situation(kill(1), start(1))

@@ -84,11 +84,11 @@ def the_coordinator_of_groups_stops(on: Scene) -> Steps:
         generation_id_or_member_epoch=-1,
         topics=[{"name": topic, "partitions": [{"partition_index": 0, "committed_offset": 3}]}],
     )
-    wanted = {"group_id": group, "topics": [{"name": topic, "partition_indexes": [0]}]}
+    request = {"group_id": group, "topics": [{"name": topic, "partition_indexes": [0]}]}
     yield
     on.until("__consumer_offsets", 0, [0, 2])
     on.until_coordinator(0, group)
-    on.ask("fetch", 0, "offset_fetch", 5, **wanted)
+    on.ask("fetch", 0, "offset_fetch", 5, **request)
     yield
     on.until("__consumer_offsets", 0, [0, 1, 2])
-    on.ask("fetch from the former coordinator", 1, "offset_fetch", 5, **wanted)
+    on.ask("fetch from the former coordinator", 1, "offset_fetch", 5, **request)

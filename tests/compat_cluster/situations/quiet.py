@@ -128,12 +128,12 @@ def elections_that_are_not_needed(on: Scene) -> Steps:
 @situation()
 def topics_with_given_replicas(on: Scene) -> Steps:
     good = on.at(0).topic("good")
-    wanted = {
+    assignments = {
         "good": [[2, 0], [0, 1]],
         "twice the same": [[0, 0]],
         "different counts": [[0], [0, 1]],
     }
-    for label, replicas in wanted.items():
+    for label, replicas in assignments.items():
         name = good if label == "good" else on.at(0).topic(label.replace(" ", "-"))
         topics = [creation(name, *replicas)]
         on.ask(label, 0, "create_topics", 4, timeout_ms=60_000, topics=topics)
@@ -242,14 +242,14 @@ def a_topic_is_deleted_and_made_again(on: Scene) -> Steps:
 @situation()
 def partitions_are_added(on: Scene) -> Steps:
     topic = on.topic([0, 1])
-    wanted = {
+    counts = {
         "fewer replicas": (2, [[2]]),
         "an unknown broker": (2, [[2, 8]]),
         "too many lists": (2, [[2, 1], [1, 0]]),
         "as many as there are": (1, None),
         "good": (3, [[2, 1], [1, 0]]),
     }
-    for label, (count, replicas) in wanted.items():
+    for label, (count, replicas) in counts.items():
         assignments = None if replicas is None else [{"broker_ids": ids} for ids in replicas]
         on.ask(
             label,
@@ -314,10 +314,10 @@ def an_old_tool_moves_partitions(on: Scene) -> Steps:
     topic = on.topic([0, 1], [0, 1], [0, 2])
     on.produce("before", topic, "a", at=0)
     node = "/admin/reassign_partitions"
-    wanted = ((topic, 0, [2, 0]), (topic, 1, [1, 0]), (topic, 9, [1]), ("unknown", 0, [1]))
+    new_replicas = ((topic, 0, [2, 0]), (topic, 1, [1, 0]), (topic, 9, [1]), ("unknown", 0, [1]))
     moves = [
         {"topic": name, "partition": index, "replicas": replicas}
-        for name, index, replicas in wanted
+        for name, index, replicas in new_replicas
     ]
     on.tree.create(node, {"version": 1, "partitions": moves})
     on.wait(lambda: not on.tree.exists(node), "the node is gone")
@@ -339,9 +339,9 @@ def an_old_tool_asks_for_preferred_leaders(on: Scene) -> Steps:
         on.reassign(f"order {partition}", topic, [0, 1], partition=partition)
     on.until_moved(topic)
     node = "/admin/preferred_replica_election"
-    wanted = ((topic, 0), (topic, 2), (topic, 9), ("unknown", 0))
-    listed = [{"topic": name, "partition": index} for name, index in wanted]
-    on.tree.create(node, {"version": 1, "partitions": listed})
+    places = ((topic, 0), (topic, 2), (topic, 9), ("unknown", 0))
+    elections = [{"topic": name, "partition": index} for name, index in places]
+    on.tree.create(node, {"version": 1, "partitions": elections})
     on.wait(lambda: not on.tree.exists(node), "the node is gone")
     on.until(topic, 0, [0, 1])
     for partition in range(3):

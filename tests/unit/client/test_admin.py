@@ -27,8 +27,8 @@ LATEST, EARLIEST = -1, -2
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[Broker]:
-    with Broker(config={"auto.create.topics.enable": "true"}) as made:
-        yield made
+    with Broker(config={"auto.create.topics.enable": "true"}) as new_broker:
+        yield new_broker
 
 
 @pytest.fixture
@@ -37,13 +37,13 @@ def client(broker: Broker) -> Client:
 
 
 def test_a_topic_is_made_grows_and_is_described(client: Client) -> None:
-    given = {"retention.ms": "-1", "cleanup.policy": "compact"}
-    admin.create_topic(client, "made", 2, given, timeout_s=10)
-    found = admin.describe(client, ["made", "missing"])
-    assert found.topics["made"].partition_count == 2
-    assert any(found.topics["made"].topic_id)
-    assert found.topics["missing"].error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert found.cluster_id
+    settings = {"retention.ms": "-1", "cleanup.policy": "compact"}
+    admin.create_topic(client, "made", 2, settings, timeout_s=10)
+    descriptions = admin.describe(client, ["made", "missing"])
+    assert descriptions.topics["made"].partition_count == 2
+    assert any(descriptions.topics["made"].topic_id)
+    assert descriptions.topics["missing"].error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert descriptions.cluster_id
 
     admin.create_partitions(client, "made", 5, timeout_s=10)
     everything = admin.describe(client).topics
@@ -55,7 +55,7 @@ def test_a_topic_is_made_grows_and_is_described(client: Client) -> None:
         for setting in configs.topic_settings(client, "made")
         if setting.source == configs.OF_TOPIC
     }
-    assert own == given
+    assert own == settings
     others = {setting.name for setting in configs.topic_settings(client, "made")} - own.keys()
     assert "max.message.bytes" in others, "defaults are there, too"
 
@@ -80,14 +80,14 @@ def test_offsets_come_from_the_leaders_and_failures_with_their_partitions(
     broker: Broker, client: Client
 ) -> None:
     broker.produce("listed", [b"x"] * 7)
-    here, beyond = TopicPartition("listed", 0), TopicPartition("listed", 9)
+    inside, beyond = TopicPartition("listed", 0), TopicPartition("listed", 9)
     missing = TopicPartition("never", 0)
     for time_ms, offset in ((LATEST, 7), (EARLIEST, 0), (1, 0), (2**50, -1)):
-        found = admin.list_offsets(client, {here: time_ms}, is_committed=True)
-        assert found.offsets == {here: offset}
-    times = dict.fromkeys((here, beyond, missing), LATEST)
+        found = admin.list_offsets(client, {inside: time_ms}, is_committed=True)
+        assert found.offsets == {inside: offset}
+    times = dict.fromkeys((inside, beyond, missing), LATEST)
     listed = admin.list_offsets(client, times, is_committed=False)
-    assert listed.offsets == {here: 7}
+    assert listed.offsets == {inside: 7}
     codes = {place: cast("KafkaError", error).code for place, error in listed.failed.items()}
     assert codes == dict.fromkeys((beyond, missing), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 

@@ -39,10 +39,10 @@ def new_tree(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Tre
 @pytest.fixture
 async def tree(new_tree: Callable[[], Tree]) -> AsyncIterator[Tree]:
     """One open tree, empty."""
-    opened = new_tree()
-    await opened.open()
-    yield opened
-    await opened.close()
+    embedded = new_tree()
+    await embedded.open()
+    yield embedded
+    await embedded.close()
 
 
 @pytest.fixture

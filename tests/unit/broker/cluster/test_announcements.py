@@ -56,11 +56,11 @@ def clock() -> MovableClock:
 
 @pytest.fixture
 async def tree(tmp_path: Path, clock: MovableClock) -> AsyncIterator[Tree]:
-    made = SharedTree(tmp_path / "metadata.db", clock).session()
-    await made.open()
-    await ensure_node(made, PARENT)
-    yield made
-    await made.close()
+    session = SharedTree(tmp_path / "metadata.db", clock).session()
+    await session.open()
+    await ensure_node(session, PARENT)
+    yield session
+    await session.close()
 
 
 async def announce(tree: Tree, value: bytes) -> None:

@@ -112,9 +112,9 @@ async def test_restart_finds_everything_and_tells(new_tree: Callable[[], Tree]) 
         ("config", "users", "u/clients/c"),
         ("created", "t", 2),
     ]
-    found = second.image.topics["t"]
-    assert found.topic_id == topic.topic_id
-    assert found.partitions == topic.partitions
+    topic_image = second.image.topics["t"]
+    assert topic_image.topic_id == topic.topic_id
+    assert topic_image.partitions == topic.partitions
     assert second.config_of("topics", "t") == {"retention.ms": "1"}
     assert second.config_of("users", "u/clients/c") == {"producer_byte_rate": "1"}
     assert second.image.cluster_id == first.image.cluster_id

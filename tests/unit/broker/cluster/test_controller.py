@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def partition(
-    leader: int, isr: list[int], alive: set[int], *, epoch: int = 4, known: bool = True
+    leader: int, isr: list[int], alive: set[int], *, epoch: int = 4, has_epoch: bool = True
 ) -> PartitionImage:
     """A partition with replicas 1, 2 and 3, of which those in `alive` are online."""
     replicas = [1, 2, 3]
@@ -57,17 +57,17 @@ def partition(
         removing=[],
         offline=[replica for replica in replicas if replica not in alive],
         controller_epoch=1,
-        partition_epoch=0 if known else -1,
+        partition_epoch=0 if has_epoch else -1,
     )
 
 
 @pytest.mark.parametrize(
-    ("before", "after"),
+    ("image", "after"),
     [
         # A new partition: the first live replica leads, and all of them are in sync.
-        (partition(NO_LEADER, [], {1, 2, 3}, known=False), PartitionState(1, 0, [1, 2, 3], 9)),
-        (partition(NO_LEADER, [], {3, 2}, known=False), PartitionState(2, 0, [2, 3], 9)),
-        (partition(NO_LEADER, [], {5}, known=False), None),
+        (partition(NO_LEADER, [], {1, 2, 3}, has_epoch=False), PartitionState(1, 0, [1, 2, 3], 9)),
+        (partition(NO_LEADER, [], {3, 2}, has_epoch=False), PartitionState(2, 0, [2, 3], 9)),
+        (partition(NO_LEADER, [], {5}, has_epoch=False), None),
         # Nothing to do.
         (partition(1, [1], {1, 2, 3}), None),
         (partition(2, [2], {2, 3}), None),
@@ -85,12 +85,12 @@ def partition(
         (partition(1, [1, 2], {3}), PartitionState(NO_LEADER, 5, [2], 9)),
     ],
 )
-def test_next_state(before: PartitionImage, after: PartitionState | None) -> None:
-    assert next_state(before, 9) == after
+def test_next_state(image: PartitionImage, after: PartitionState | None) -> None:
+    assert next_state(image, 9) == after
 
 
 @pytest.mark.parametrize(
-    ("before", "after"),
+    ("image", "after"),
     [
         # A replica in sync leads if there is one.
         (partition(1, [1, 2], {2, 3}), PartitionState(2, 5, [2], 9)),
@@ -105,9 +105,9 @@ def test_next_state(before: PartitionImage, after: PartitionState | None) -> Non
     ],
 )
 def test_next_state_where_unclean_elections_are_allowed(
-    before: PartitionImage, after: PartitionState | None
+    image: PartitionImage, after: PartitionState | None
 ) -> None:
-    assert next_state(before, 9, allows_unclean=True) == after
+    assert next_state(image, 9, allows_unclean=True) == after
 
 
 def test_a_recovering_leader_recovers_with_the_isr_that_it_writes() -> None:
@@ -118,7 +118,7 @@ def test_a_recovering_leader_recovers_with_the_isr_that_it_writes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after"),
+    ("image", "after"),
     [
         # Broker 1 stops. It led: the next in sync leads, and it leaves the ISR.
         (partition(1, [1, 2, 3], {1, 2, 3}), PartitionState(2, 5, [2, 3], 9)),
@@ -130,11 +130,11 @@ def test_a_recovering_leader_recovers_with_the_isr_that_it_writes() -> None:
         (partition(2, [1, 2, 3], {1, 2, 3}), PartitionState(2, 5, [2, 3], 9)),
         (partition(2, [2, 3], {1, 2, 3}), None),
         (partition(NO_LEADER, [1], {1, 2}), None),
-        (partition(NO_LEADER, [], {1}, known=False), None),
+        (partition(NO_LEADER, [], {1}, has_epoch=False), None),
     ],
 )
-def test_shutdown_state(before: PartitionImage, after: PartitionState | None) -> None:
-    assert shutdown_state(before, 1, 9, {1}) == after
+def test_shutdown_state(image: PartitionImage, after: PartitionState | None) -> None:
+    assert shutdown_state(image, 1, 9, {1}) == after
 
 
 def test_brokers_that_stop_together_do_not_lead_in_turn() -> None:
@@ -150,23 +150,23 @@ def test_the_only_replica_stays_the_leader_until_it_stops() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after"),
+    ("image", "after"),
     [
         # Broker 1 stops, and is not elected meanwhile.
         (partition(3, [1, 2, 3], {1, 2}), PartitionState(2, 5, [1, 2], 9)),
         (partition(3, [1, 3], {1, 2}), PartitionState(NO_LEADER, 5, [1], 9)),
         (partition(NO_LEADER, [1], {1, 2}), None),
-        (partition(NO_LEADER, [], {1, 2}, known=False), PartitionState(2, 0, [2], 9)),
-        (partition(NO_LEADER, [], {1}, known=False), None),
+        (partition(NO_LEADER, [], {1, 2}, has_epoch=False), PartitionState(2, 0, [2], 9)),
+        (partition(NO_LEADER, [], {1}, has_epoch=False), None),
         # It goes on leading while it is there.
         (partition(1, [1], {1, 2}), None),
         (partition(1, [1, 2, 3], {1, 2}), PartitionState(1, 5, [1, 2], 9)),
     ],
 )
 def test_next_state_while_a_broker_stops(
-    before: PartitionImage, after: PartitionState | None
+    image: PartitionImage, after: PartitionState | None
 ) -> None:
-    assert next_state(before, 9, stopping_brokers={1}) == after
+    assert next_state(image, 9, stopping_brokers={1}) == after
 
 
 def test_a_broker_that_stops_is_not_elected_when_it_is_asked_for() -> None:
@@ -206,13 +206,13 @@ async def test_topic_without_id_gets_one(new_tree: Callable[[], Tree]) -> None:
 
 def test_the_preferred_leader_is_the_first_replica_if_it_is_in_sync() -> None:
     assert preferred_state(partition(2, [2, 1], {1, 2}), 7) == PartitionState(1, 5, [2, 1], 7)
-    for before, code in (
+    for image, code in (
         (partition(1, [1, 2], {1, 2}), ErrorCode.ELECTION_NOT_NEEDED),
         (partition(2, [2], {1, 2}), ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE),
         (partition(2, [2, 1], {2}), ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE),
     ):
         with pytest.raises(KafkaError) as refused:
-            preferred_state(before, 7)
+            preferred_state(image, 7)
         assert refused.value.code == code
 
 
@@ -222,21 +222,21 @@ def test_an_unclean_election_takes_a_live_replica_and_prefers_one_in_sync() -> N
     recovering = PartitionState(1, 5, [1], 7, RECOVERING)
     assert unclean_state(partition(NO_LEADER, [2], {1}), 7) == recovering
     assert unclean_state(partition(2, [2], {1}), 7) == recovering
-    for before, code in (
+    for image, code in (
         (partition(1, [1], {1, 2}), ErrorCode.ELECTION_NOT_NEEDED),
         (partition(NO_LEADER, [1], {4}), ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE),
     ):
         with pytest.raises(KafkaError) as refused:
-            unclean_state(before, 7)
+            unclean_state(image, 7)
         assert refused.value.code == code
 
 
 def test_an_unclean_leader_is_not_marked_where_older_brokers_could_not_read_it() -> None:
     """`inter.broker.protocol.version` is below 3.2."""
-    before = partition(NO_LEADER, [2], {1})
+    image = partition(NO_LEADER, [2], {1})
     after = PartitionState(1, 5, [1], 7)
-    assert unclean_state(before, 7, marks_recovery=False) == after
-    assert next_state(before, 7, allows_unclean=True, marks_recovery=False) == after
+    assert unclean_state(image, 7, marks_recovery=False) == after
+    assert next_state(image, 7, allows_unclean=True, marks_recovery=False) == after
 
 
 async def test_elections_are_written_and_told(
@@ -323,7 +323,7 @@ async def test_a_topic_that_another_controller_deleted_holds_no_other_topic_up(
     cluster: Cluster,
 ) -> None:
     """The image still has it, when this broker becomes the controller."""
-    gone = PartitionImage(
+    removed_topic = PartitionImage(
         leader=NO_LEADER,
         leader_epoch=3,
         replicas=[0],
@@ -336,10 +336,12 @@ async def test_a_topic_that_another_controller_deleted_holds_no_other_topic_up(
     )
     await cluster.create_topic("there")
     updater = cluster._context.updater
-    await updater.apply_topic(TopicImage("gone", new_topic_id(), [gone]))
-    there = cluster.image.topics["there"]
-    without_leader = replace_partition(there.partitions[0], state=PartitionState(-1, 5, [0], 1))
-    await updater.apply_topic(TopicImage("there", there.topic_id, [without_leader]))
+    await updater.apply_topic(TopicImage("gone", new_topic_id(), [removed_topic]))
+    present_topic = cluster.image.topics["there"]
+    without_leader = replace_partition(
+        present_topic.partitions[0], state=PartitionState(-1, 5, [0], 1)
+    )
+    await updater.apply_topic(TopicImage("there", present_topic.topic_id, [without_leader]))
     await cluster._controller.settle(["gone", "there"])
     assert cluster.image.topics["there"].partitions[0].leader == 0
 

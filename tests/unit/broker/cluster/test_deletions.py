@@ -61,8 +61,8 @@ class Others:
 
     def answer(self, broker_id: int, *, is_done: bool = True) -> None:
         """Answer every question that was asked of this broker."""
-        for asked, answer in self.asked_epochs:
-            if asked == broker_id and not answer.done():
+        for partitions, answer in self.asked_epochs:
+            if partitions == broker_id and not answer.done():
                 answer.set_result(is_done)
 
     async def add(self, broker_id: int) -> None:
@@ -88,13 +88,13 @@ class Others:
 @pytest.fixture
 async def others(tmp_path: Path) -> AsyncIterator[Others]:
     """A controller with the brokers 1 and 2, and a topic on 0 and 1."""
-    made = Others(tmp_path)
-    await made.cluster.start()
-    await made.add(1)
-    await made.add(2)
-    await made.cluster.create_topic("t", assignment={0: [0, 1]})
-    yield made
-    await made.cluster.close()
+    new_others = Others(tmp_path)
+    await new_others.cluster.start()
+    await new_others.add(1)
+    await new_others.add(2)
+    await new_others.cluster.create_topic("t", assignment={0: [0, 1]})
+    yield new_others
+    await new_others.cluster.close()
 
 
 async def cluster_with_topic(tree: Tree, partitions: int = 1, **options: Any) -> Cluster:
@@ -430,8 +430,8 @@ async def test_partitions_on_their_way_out_have_no_leader(
     others.names.add("going")
     await others.cluster.delete_topic("going", timeout_s=0.01)
     path = paths.partition_state("going", 0)
-    found = decode_state(path, (await others.tree.get(path))[0])
-    assert (found.leader, found.isr, found.leader_epoch) == state
+    decoded = decode_state(path, (await others.tree.get(path))[0])
+    assert (decoded.leader, decoded.isr, decoded.leader_epoch) == state
 
 
 async def test_a_topic_whose_mark_is_taken_away_is_shown_again(others: Others) -> None:

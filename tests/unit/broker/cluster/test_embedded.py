@@ -226,7 +226,7 @@ async def test_a_flush_behind_a_write_that_fails_is_told(
     monkeypatch.setattr(embedded, "FLUSH_DELAY_S", 0)
     tree = open_tree(tmp_path / "metadata.db")
     await tree.open()
-    told = asyncio.Event()
+    noticed = asyncio.Event()
 
     def refuse(_fd: int) -> None:
         raise OSError(errno.EIO, "Input/output error")
@@ -234,12 +234,12 @@ async def test_a_flush_behind_a_write_that_fails_is_told(
     monkeypatch.setattr(os, "fsync", refuse)
     note_flushed = tree._note_flushed
 
-    def noted(flush: asyncio.Future[None]) -> None:
+    def note(flush: asyncio.Future[None]) -> None:
         note_flushed(flush)
-        told.set()
+        noticed.set()
 
-    monkeypatch.setattr(tree, "_note_flushed", noted)
+    monkeypatch.setattr(tree, "_note_flushed", note)
     await tree.create("/t")
-    await asyncio.wait_for(told.wait(), 60)
+    await asyncio.wait_for(noticed.wait(), 60)
     assert "could not be flushed: [Errno 5] Input/output error" in caplog.text
     await tree.close()

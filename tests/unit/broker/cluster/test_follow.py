@@ -174,8 +174,8 @@ async def test_listeners_advertised_later_arrive_at_the_other(pair: Pair) -> Non
 
 async def test_topic_made_by_the_other_is_led_by_the_controller(pair: Pair) -> None:
     first, _, second, heard = pair
-    made = await second.create_topic("t", assignment={0: [2]}, configs={"a": "b"})
-    assert (made.partitions[0].leader, made.partitions[0].isr) == (2, [2])
+    topic = await second.create_topic("t", assignment={0: [2]}, configs={"a": "b"})
+    assert (topic.partitions[0].leader, topic.partitions[0].isr) == (2, [2])
     assert first.config_of("topics", "t") == {"a": "b"}
     grown = await second.create_partitions("t", 2, [[1]])
     assert [partition.leader for partition in grown.partitions] == [2, 1]
@@ -224,7 +224,7 @@ async def test_a_broker_that_goes_and_comes_back_between_two_looks_is_noticed(
     first, heard, second, _ = pair
     await first.create_topic("t", assignment={0: [2]})
     await first.create_topic("own", assignment={0: [1]})
-    data, before = await shared.get(paths.broker(2))
+    data, stat = await shared.get(paths.broker(2))
     async with first._context.lock:  # broker 1 looks when both are done
         await shared.delete(paths.broker(2))
         await shared.create(paths.broker(2), data)
@@ -233,7 +233,7 @@ async def test_a_broker_that_goes_and_comes_back_between_two_looks_is_noticed(
     assert (led.leader, led.isr) == (2, [2])
     assert ("leadership", "t", 0) in heard.take()
     assert first.image.topics["own"].partitions[0].leader_epoch == 0
-    assert first.image.brokers[2].epoch > before.czxid
+    assert first.image.brokers[2].epoch > stat.czxid
     assert second.image.controller_id == 1
 
 
@@ -346,10 +346,10 @@ async def test_topic_made_again_by_others_is_another_topic(pair: Pair, shared: S
 
 async def remove_by_hand(tree: SharedTree, name: str) -> list[Create]:
     """Delete a topic's nodes as a user does; return what makes them again."""
-    found = await tree.subtree(paths.topic(name))
-    made = [Create(path, (await tree.get(path))[0]) for path in found]
-    await tree.multi([Delete(path) for path in reversed(found)])
-    return made
+    paths_below = await tree.subtree(paths.topic(name))
+    operations = [Create(path, (await tree.get(path))[0]) for path in paths_below]
+    await tree.multi([Delete(path) for path in reversed(paths_below)])
+    return operations
 
 
 async def test_a_topic_that_is_missing_in_the_tree_is_not_served_and_not_deleted(
@@ -395,9 +395,9 @@ async def test_renewed_session_registers_and_reads_again(shared: SharedTree) -> 
     await cluster.close()
 
 
-@pytest.mark.parametrize("found", [None, "anotherClusterAnotherId"])
+@pytest.mark.parametrize("state", [None, "anotherClusterAnotherId"])
 async def test_a_new_session_with_the_tree_of_another_cluster_stops_the_broker(
-    shared: SharedTree, found: str | None
+    shared: SharedTree, state: str | None
 ) -> None:
     """ZooKeeper came back empty, say. Nothing is read from that tree, or written to it."""
     reasons: list[str] = []
@@ -411,14 +411,14 @@ async def test_a_new_session_with_the_tree_of_another_cluster_stops_the_broker(
         for path in ("/brokers/ids/1", "/controller", *reversed(await shared.subtree("/cluster"))):
             await shared.delete(path)
         await remove_by_hand(shared, "t")
-        if found is not None:
-            await shared.create("/cluster/id", encode_cluster_id(found), make_parents=True)
+        if state is not None:
+            await shared.create("/cluster/id", encode_cluster_id(state), make_parents=True)
         other = encode_broker(BrokerInfo(1, ()), 0)
         await shared.create("/brokers/ids/1", other)
     shared.tell(SessionEvent.RENEWED)
     await eventually(lambda: reasons)
     assert ours in reasons[0]
-    assert (found or "has no cluster id") in reasons[0]
+    assert (state or "has no cluster id") in reasons[0]
     assert not cluster.is_controller
     assert await shared.exists("/controller") is None
     assert "t" in cluster.image.topics

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 STATE = paths.partition_state("t", 0)
 
 
-class Told:
+class ToldCluster:
     """Broker 0, the controller, and broker 1, which knows of partitions what a test tells it."""
 
     def __init__(self, directory: Path) -> None:
@@ -101,168 +101,178 @@ def state_at(cluster: Cluster) -> PartitionImage:
 
 
 @pytest.fixture
-async def told(tmp_path: Path) -> AsyncIterator[Told]:
-    made = Told(tmp_path)
-    await made.start()
-    yield made
-    await made.other.close()
-    await made.controller.close()
+async def told_cluster(tmp_path: Path) -> AsyncIterator[ToldCluster]:
+    new_world = ToldCluster(tmp_path)
+    await new_world.start()
+    yield new_world
+    await new_world.other.close()
+    await new_world.controller.close()
 
 
-async def test_a_state_arrives_when_the_controller_tells_it_and_not_before(told: Told) -> None:
-    await told.write(leader_epoch=4)
-    await told.until_idle(told.other)
-    assert state_at(told.other).leader_epoch == 0
-    await told.tell("t")
-    assert state_at(told.other).leader_epoch == 4
-    assert told.other.requests.metadata_age_ms() is not None
+async def test_a_state_arrives_when_the_controller_tells_it_and_not_before(
+    told_cluster: ToldCluster,
+) -> None:
+    await told_cluster.write(leader_epoch=4)
+    await told_cluster.until_idle(told_cluster.other)
+    assert state_at(told_cluster.other).leader_epoch == 0
+    await told_cluster.tell("t")
+    assert state_at(told_cluster.other).leader_epoch == 4
+    assert told_cluster.other.requests.metadata_age_ms() is not None
 
 
-async def test_a_new_topic_arrives_with_the_first_word_of_it(told: Told) -> None:
-    await told.controller.create_topic("new", assignment={0: [0]}, configs={"a": "b"})
-    await told.until_idle(told.other)
-    assert "new" not in told.other.image.topics
-    await told.tell("new")
-    assert told.other.image.topics["new"].partitions[0].leader == 0
-    assert told.other.config_of("topics", "new") == {"a": "b"}
+async def test_a_new_topic_arrives_with_the_first_word_of_it(told_cluster: ToldCluster) -> None:
+    await told_cluster.controller.create_topic("new", assignment={0: [0]}, configs={"a": "b"})
+    await told_cluster.until_idle(told_cluster.other)
+    assert "new" not in told_cluster.other.image.topics
+    await told_cluster.tell("new")
+    assert told_cluster.other.image.topics["new"].partitions[0].leader == 0
+    assert told_cluster.other.config_of("topics", "new") == {"a": "b"}
 
 
-async def test_a_topic_that_is_gone_from_the_tree_goes_though_nobody_tells(told: Told) -> None:
-    await told.controller.create_topic("gone", assignment={0: [0]})
-    await told.tell("gone")
-    await told.controller.delete_topic("gone")
-    await eventually(lambda: "gone" not in told.other.image.topics)
+async def test_a_topic_that_is_gone_from_the_tree_goes_though_nobody_tells(
+    told_cluster: ToldCluster,
+) -> None:
+    await told_cluster.controller.create_topic("gone", assignment={0: [0]})
+    await told_cluster.tell("gone")
+    await told_cluster.controller.delete_topic("gone")
+    await eventually(lambda: "gone" not in told_cluster.other.image.topics)
 
 
-async def test_the_controller_alone_watches_topics(told: Told) -> None:
-    assert set(told.controller._follower._watches) == {"t"}
-    assert told.other._follower._watches == {}
-    await told.other.become_controller()
-    await eventually(lambda: not told.controller.is_controller)
-    assert told.controller._follower._watches == {}
-    assert set(told.other._follower._watches) == {"t"}
+async def test_the_controller_alone_watches_topics(told_cluster: ToldCluster) -> None:
+    assert set(told_cluster.controller._follower._watches) == {"t"}
+    assert told_cluster.other._follower._watches == {}
+    await told_cluster.other.become_controller()
+    await eventually(lambda: not told_cluster.controller.is_controller)
+    assert told_cluster.controller._follower._watches == {}
+    assert set(told_cluster.other._follower._watches) == {"t"}
 
 
-async def test_a_new_controller_decides_on_what_the_tree_has(told: Told) -> None:
+async def test_a_new_controller_decides_on_what_the_tree_has(told_cluster: ToldCluster) -> None:
     """Its own metadata are older."""
-    await told.write(leader_epoch=4)
-    assert state_at(told.other).leader_epoch == 0
-    await told.controller.close()
-    await eventually(lambda: told.other.is_controller and state_at(told.other).leader == 1)
-    assert state_at(told.other).leader_epoch == 5
-    assert set(told.other._follower._watches) == {"t"}
+    await told_cluster.write(leader_epoch=4)
+    assert state_at(told_cluster.other).leader_epoch == 0
+    await told_cluster.controller.close()
+    await eventually(
+        lambda: told_cluster.other.is_controller and state_at(told_cluster.other).leader == 1
+    )
+    assert state_at(told_cluster.other).leader_epoch == 5
+    assert set(told_cluster.other._follower._watches) == {"t"}
 
 
 async def test_a_new_controller_tries_again_to_read_what_was_out_of_reach(
-    told: Told, monkeypatch: pytest.MonkeyPatch
+    told_cluster: ToldCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await told.write(leader_epoch=4)
-    tree = told.trees[1]
+    await told_cluster.write(leader_epoch=4)
+    tree = told_cluster.trees[1]
     get_many = tree.get_many
     failures = [CoordinationError("away")]
 
-    async def once_away(asked: list[str]) -> object:
-        if failures and paths.topic("t") in asked:
+    async def once_away(names: list[str]) -> object:
+        if failures and paths.topic("t") in names:
             raise failures.pop()
-        return await get_many(asked)
+        return await get_many(names)
 
     monkeypatch.setattr(tree, "get_many", once_away)
-    await told.controller.close()
-    await eventually(lambda: told.other.is_controller and state_at(told.other).leader == 1)
+    await told_cluster.controller.close()
+    await eventually(
+        lambda: told_cluster.other.is_controller and state_at(told_cluster.other).leader == 1
+    )
     assert not failures
-    assert state_at(told.other).leader_epoch == 5
+    assert state_at(told_cluster.other).leader_epoch == 5
 
 
 async def test_known_partitions_are_told_though_an_unknown_topic_cannot_be_read(
-    told: Told, monkeypatch: pytest.MonkeyPatch
+    told_cluster: ToldCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await told.controller.create_topic("new")
-    await told.write(leader_epoch=4)
-    tree = told.trees[1]
+    await told_cluster.controller.create_topic("new")
+    await told_cluster.write(leader_epoch=4)
+    tree = told_cluster.trees[1]
     get_many = tree.get_many
 
-    async def away(asked: list[str]) -> object:
-        if paths.topic("new") in asked:
+    async def away(names: list[str]) -> object:
+        if paths.topic("new") in names:
             raise CoordinationError("away")
-        return await get_many(asked)
+        return await get_many(names)
 
     with monkeypatch.context() as patched:
         patched.setattr(tree, "get_many", away)
         with pytest.raises(CoordinationError):
-            await told.tell("new", "t")
-    assert state_at(told.other).leader_epoch == 4
-    await eventually(lambda: "new" in told.other.image.topics)  # nobody tells it again
+            await told_cluster.tell("new", "t")
+    assert state_at(told_cluster.other).leader_epoch == 4
+    await eventually(lambda: "new" in told_cluster.other.image.topics)  # nobody tells it again
 
 
 async def test_a_told_topic_is_served_though_the_brokers_server_lags(
-    told: Told, monkeypatch: pytest.MonkeyPatch
+    told_cluster: ToldCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server behind the session of broker 1 has the topic only once it has caught up."""
-    lag = Lag(told.trees[1], monkeypatch)
-    await told.controller.create_topic("new", assignment={0: [0, 1]}, configs={"a": "b"})
-    await told.tell("new")
+    lag = Lag(told_cluster.trees[1], monkeypatch)
+    await told_cluster.controller.create_topic("new", assignment={0: [0, 1]}, configs={"a": "b"})
+    await told_cluster.tell("new")
     assert lag.syncs == 1
-    assert told.other.image.topics["new"].partitions[0].leader == 0
-    assert told.other.config_of("topics", "new") == {"a": "b"}
+    assert told_cluster.other.image.topics["new"].partitions[0].leader == 0
+    assert told_cluster.other.config_of("topics", "new") == {"a": "b"}
 
 
 async def test_a_deletion_is_known_though_the_brokers_server_lags(
-    told: Told, monkeypatch: pytest.MonkeyPatch
+    told_cluster: ToldCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lag = Lag(told.trees[1], monkeypatch)
-    assert not await told.other.requests.is_being_deleted("t")
-    await told.trees[0].create(paths.delete_topic("t"))
+    lag = Lag(told_cluster.trees[1], monkeypatch)
+    assert not await told_cluster.other.requests.is_being_deleted("t")
+    await told_cluster.trees[0].create(paths.delete_topic("t"))
     lag.is_late = True
-    assert await told.other.requests.is_being_deleted("t")
+    assert await told_cluster.other.requests.is_being_deleted("t")
 
 
-async def test_a_mark_of_an_earlier_topic_does_not_delete_its_namesake(told: Told) -> None:
-    await told.trees[0].create(paths.delete_topic("t"))
-    assert await told.other.requests.is_being_deleted("t")
-    state = await told.trees[0].get(paths.topic("t"))
-    await told.trees[0].set(paths.topic("t"), encode_topic(new_topic_id(), [[0, 1]]))
-    assert not await told.other.requests.is_being_deleted("t")
-    await told.trees[0].set(paths.topic("t"), state[0])
-    assert await told.other.requests.is_being_deleted("t")
+async def test_a_mark_of_an_earlier_topic_does_not_delete_its_namesake(
+    told_cluster: ToldCluster,
+) -> None:
+    await told_cluster.trees[0].create(paths.delete_topic("t"))
+    assert await told_cluster.other.requests.is_being_deleted("t")
+    state = await told_cluster.trees[0].get(paths.topic("t"))
+    await told_cluster.trees[0].set(paths.topic("t"), encode_topic(new_topic_id(), [[0, 1]]))
+    assert not await told_cluster.other.requests.is_being_deleted("t")
+    await told_cluster.trees[0].set(paths.topic("t"), state[0])
+    assert await told_cluster.other.requests.is_being_deleted("t")
 
 
 async def test_a_told_topic_is_read_again_until_the_tree_has_it(
-    told: Told, monkeypatch: pytest.MonkeyPatch
+    told_cluster: ToldCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The state is the one that was told: nobody tells it a second time."""
-    lag = Lag(told.trees[1], monkeypatch, catches_up=False)
-    await told.controller.create_topic("new", assignment={0: [0, 1]}, configs={"a": "b"})
-    await told.tell("new")
-    assert "new" not in told.other.image.topics
-    await told.tell("new")
-    assert set(told.other.requests._expected_topics) == {"new"}
+    lag = Lag(told_cluster.trees[1], monkeypatch, catches_up=False)
+    await told_cluster.controller.create_topic("new", assignment={0: [0, 1]}, configs={"a": "b"})
+    await told_cluster.tell("new")
+    assert "new" not in told_cluster.other.image.topics
+    await told_cluster.tell("new")
+    assert set(told_cluster.other.requests._expected_topics) == {"new"}
     looks = lag.looks
     await eventually(lambda: lag.looks > looks)
     lag.is_late = False
-    await eventually(lambda: "new" in told.other.image.topics)
-    await told.until_idle(told.other)
-    assert told.other.image.topics["new"].partitions[0].leader == 0
-    assert told.other.config_of("topics", "new") == {"a": "b"}
-    assert told.other.requests._expected_topics == {}
+    await eventually(lambda: "new" in told_cluster.other.image.topics)
+    await told_cluster.until_idle(told_cluster.other)
+    assert told_cluster.other.image.topics["new"].partitions[0].leader == 0
+    assert told_cluster.other.config_of("topics", "new") == {"a": "b"}
+    assert told_cluster.other.requests._expected_topics == {}
 
 
 @pytest.mark.parametrize("word", ["deleted", "another controller"])
 async def test_a_told_topic_is_expected_until_its_controller_says_otherwise(
-    told: Told, monkeypatch: pytest.MonkeyPatch, word: str
+    told_cluster: ToldCluster, monkeypatch: pytest.MonkeyPatch, word: str
 ) -> None:
-    Lag(told.trees[1], monkeypatch, catches_up=False)
-    topic = await told.controller.create_topic("new", assignment={0: [0, 1]})
-    await told.tell("new")
-    assert set(told.other.requests._expected_topics) == {"new"}
-    image = told.controller.image
+    Lag(told_cluster.trees[1], monkeypatch, catches_up=False)
+    topic = await told_cluster.controller.create_topic("new", assignment={0: [0, 1]})
+    await told_cluster.tell("new")
+    assert set(told_cluster.other.requests._expected_topics) == {"new"}
+    image = told_cluster.controller.image
     going = [SentTopic("new", topic.topic_id, {}, {0})] if word == "deleted" else []
-    await told.other.requests.take_metadata(
+    await told_cluster.other.requests.take_metadata(
         controller_id=0,
         controller_epoch=image.controller_epoch + (not going),
         broker_ids=list(image.brokers),
         topics=going,
     )
-    assert told.other.requests._expected_topics == {}
+    assert told_cluster.other.requests._expected_topics == {}
 
 
 class Lag:
@@ -277,15 +287,15 @@ class Lag:
         self.syncs = self.looks = 0
         get_many = tree.get_many
 
-        async def late_get_many(asked: list[str]) -> list[object]:
-            found: list[object] = list(await get_many(asked))
-            self.looks += paths.topic("new") in asked
+        async def late_get_many(names: list[str]) -> list[object]:
+            values: list[object] = list(await get_many(names))
+            self.looks += paths.topic("new") in names
             if self.is_late:
-                found = [
+                values = [
                     None if "/topics/new" in path or "delete_topics" in path else value
-                    for path, value in zip(asked, found, strict=True)
+                    for path, value in zip(names, values, strict=True)
                 ]
-            return found
+            return values
 
         async def sync() -> None:
             self.syncs += 1
@@ -305,23 +315,27 @@ async def change_isr(cluster: Cluster, isr: list[int]) -> bool:
     )
 
 
-async def test_only_a_controller_of_kafka_is_notified_of_an_isr(told: Told) -> None:
+async def test_only_a_controller_of_kafka_is_notified_of_an_isr(told_cluster: ToldCluster) -> None:
     """It deletes the notification; minibroker watches the state itself."""
-    assert await change_isr(told.other, [0])
-    await eventually(lambda: state_at(told.controller).isr == [0])
-    assert await told.trees[1].children(paths.ISR_CHANGES) == []
-    brokers = told.other.image.brokers
-    told.other.image.brokers = {**brokers, 0: brokers[0]._replace(is_minibroker=False)}
-    assert await change_isr(told.other, [0, 1])
-    assert len(await told.trees[1].children(paths.ISR_CHANGES)) == 1
+    assert await change_isr(told_cluster.other, [0])
+    await eventually(lambda: state_at(told_cluster.controller).isr == [0])
+    assert await told_cluster.trees[1].children(paths.ISR_CHANGES) == []
+    brokers = told_cluster.other.image.brokers
+    told_cluster.other.image.brokers = {**brokers, 0: brokers[0]._replace(is_minibroker=False)}
+    assert await change_isr(told_cluster.other, [0, 1])
+    assert len(await told_cluster.trees[1].children(paths.ISR_CHANGES)) == 1
 
 
-async def test_partitions_of_a_restarted_controller_get_a_new_leader_epoch(told: Told) -> None:
+async def test_partitions_of_a_restarted_controller_get_a_new_leader_epoch(
+    told_cluster: ToldCluster,
+) -> None:
     """It lost power, say. Its successor sees it gone and back at once."""
-    old = told.other.image.brokers[0]
-    async with told.other._context.lock:
-        await told.controller.close()
-        await told.trees[1].create(paths.broker(0), encode_broker(old, 0), ephemeral=True)
-    await eventually(lambda: told.other.is_controller and state_at(told.other).leader == 1)
-    assert state_at(told.other).leader_epoch == 1
-    await eventually(lambda: 0 in told.other.image.brokers)
+    old = told_cluster.other.image.brokers[0]
+    async with told_cluster.other._context.lock:
+        await told_cluster.controller.close()
+        await told_cluster.trees[1].create(paths.broker(0), encode_broker(old, 0), ephemeral=True)
+    await eventually(
+        lambda: told_cluster.other.is_controller and state_at(told_cluster.other).leader == 1
+    )
+    assert state_at(told_cluster.other).leader_epoch == 1
+    await eventually(lambda: 0 in told_cluster.other.image.brokers)

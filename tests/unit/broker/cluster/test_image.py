@@ -79,10 +79,10 @@ def heard() -> Recorder:
 @pytest.fixture
 async def updater(heard: Recorder) -> ImageUpdater:
     """An updater whose image knows brokers 1 and 2."""
-    made = ImageUpdater(MetadataImage())
-    made.listeners.append(heard)
-    await made.apply_brokers({1: BrokerInfo(1, ()), 2: BrokerInfo(2, ())})
-    return made
+    new_updater = ImageUpdater(MetadataImage())
+    new_updater.listeners.append(heard)
+    await new_updater.apply_brokers({1: BrokerInfo(1, ()), 2: BrokerInfo(2, ())})
+    return new_updater
 
 
 def topic(
@@ -207,9 +207,9 @@ async def test_broker_that_leaves_makes_replicas_offline(
 
 
 def test_equal_lists_are_one_list(updater: ImageUpdater) -> None:
-    made = topic(updater, ID_A, 1, 1)
-    assert made.partitions[0].replicas is made.partitions[1].replicas
-    assert made.partitions[0].adding is made.partitions[1].offline
+    topic_image = topic(updater, ID_A, 1, 1)
+    assert topic_image.partitions[0].replicas is topic_image.partitions[1].replicas
+    assert topic_image.partitions[0].adding is topic_image.partitions[1].offline
 
 
 def test_partition_without_state(updater: ImageUpdater) -> None:
@@ -225,12 +225,12 @@ def test_partition_without_state(updater: ImageUpdater) -> None:
 
 
 def test_replace_partition_keeps_the_rest(updater: ImageUpdater) -> None:
-    (before,) = topic(updater, ID_A, 1).partitions
-    after = replace_partition(before, state=PartitionState(2, 5, [2], 3), partition_epoch=7)
+    (first_image,) = topic(updater, ID_A, 1).partitions
+    after = replace_partition(first_image, state=PartitionState(2, 5, [2], 3), partition_epoch=7)
     assert (after.leader, after.leader_epoch, after.isr) == (2, 5, [2])
     assert (after.controller_epoch, after.partition_epoch) == (3, 7)
-    assert after.replicas is before.replicas
-    assert replace_partition(before) == before
+    assert after.replicas is first_image.replicas
+    assert replace_partition(first_image) == first_image
 
 
 async def test_names_that_collide_in_metrics_are_known(updater: ImageUpdater) -> None:
@@ -246,11 +246,11 @@ async def test_names_that_collide_in_metrics_are_known(updater: ImageUpdater) ->
 
 async def test_waiting_for_a_topic(updater: ImageUpdater) -> None:
     arrived = asyncio.ensure_future(
-        updater.wait_for_topic("t", lambda found: found is not None, 10)
+        updater.wait_for_topic("t", lambda topic_image: topic_image is not None, 10)
     )
     led = asyncio.ensure_future(
         updater.wait_for_topic(
-            "t", lambda found: bool(found and found.partitions[0].leader == 2), 10
+            "t", lambda topic_image: bool(topic_image and topic_image.partitions[0].leader == 2), 10
         )
     )
     await asyncio.sleep(0)
@@ -259,12 +259,14 @@ async def test_waiting_for_a_topic(updater: ImageUpdater) -> None:
     assert not led.done()
     await updater.apply_topic(topic(updater, ID_A, 2, epoch=1))
     await led
-    gone = asyncio.ensure_future(updater.wait_for_topic("t", lambda found: found is None, 10))
+    removal = asyncio.ensure_future(
+        updater.wait_for_topic("t", lambda topic_image: topic_image is None, 10)
+    )
     await asyncio.sleep(0)
     updater.delete_topic("t", MARKED)
-    await gone
+    await removal
     with pytest.raises(TimeoutError):
-        await updater.wait_for_topic("t", lambda found: found is not None, 0.01)
+        await updater.wait_for_topic("t", lambda topic_image: topic_image is not None, 0.01)
     assert updater._waiters == []
 
 
@@ -282,8 +284,8 @@ async def test_a_large_topic_comes_a_few_partitions_at_a_time(
     await applied
     assert turns.stop() >= count
     assert [state.leader for state in updater.image.topics["t"].partitions] == [1] * count
-    told = [("leadership", "t", index) for index in range(STATES_PER_STEP, count)]
-    assert heard.take() == [("created", "t", count), *told]
+    events = [("leadership", "t", index) for index in range(STATES_PER_STEP, count)]
+    assert heard.take() == [("created", "t", count), *events]
 
 
 async def test_work_that_is_broken_off_goes_on_where_it_was(

@@ -39,7 +39,7 @@ def partition(*, isr: list[int], recovery: int = 0) -> PartitionImage:
 
 
 @pytest.mark.parametrize(
-    ("before", "change", "outcome"),
+    ("image", "change", "outcome"),
     [
         # A follower comes in, or goes; the leader epoch stays.
         (partition(isr=[1]), IsrChange(5, 7, [1, 2]), PartitionState(1, 5, [1, 2], 9)),
@@ -79,21 +79,21 @@ def partition(*, isr: list[int], recovery: int = 0) -> PartitionImage:
     ],
 )
 def test_altered_state(
-    before: PartitionImage | None, change: IsrChange, outcome: PartitionState | ErrorCode
+    image: PartitionImage | None, change: IsrChange, outcome: PartitionState | ErrorCode
 ) -> None:
-    found = altered_state(
-        before,
+    state = altered_state(
+        image,
         1,
         change,
         eligible={1, 2, 8},
         ineligible=ErrorCode.INELIGIBLE_REPLICA,
         controller_epoch=9,
     )
-    assert found == outcome
+    assert state == outcome
 
 
 def test_only_the_leader_may_ask() -> None:
-    found = altered_state(
+    state = altered_state(
         partition(isr=[1, 2]),
         2,
         IsrChange(5, 7, [2]),
@@ -101,22 +101,22 @@ def test_only_the_leader_may_ask() -> None:
         ineligible=ErrorCode.INELIGIBLE_REPLICA,
         controller_epoch=9,
     )
-    assert found is ErrorCode.INVALID_REQUEST
+    assert state is ErrorCode.INVALID_REQUEST
 
 
 async def test_isrs_are_written_and_applied(cluster: Cluster, cluster_tree: Tree) -> None:
     await add_broker(cluster, cluster_tree, 2)
     await add_topic_of_kafka(cluster, cluster_tree, "t", [2, 0], isr=[2])
-    asked = {
+    requests = {
         NAME: IsrChange(0, 0, [2, 0]),
         TopicPartition("t", 1): IsrChange(0, 0, [2, 0]),
         TopicPartition("nowhere", 0): IsrChange(0, 0, [2, 0]),
     }
-    outcomes = await cluster.leadership.alter_isrs(2, asked)
-    written = outcomes[NAME]
-    assert isinstance(written, PartitionImage)
-    assert (written.isr, written.leader_epoch, written.partition_epoch) == ([2, 0], 0, 1)
-    assert cluster.image.topics["t"].partitions[0] is written
+    outcomes = await cluster.leadership.alter_isrs(2, requests)
+    outcome = outcomes[NAME]
+    assert isinstance(outcome, PartitionImage)
+    assert (outcome.isr, outcome.leader_epoch, outcome.partition_epoch) == ([2, 0], 0, 1)
+    assert cluster.image.topics["t"].partitions[0] is outcome
     assert list(outcomes.values()).count(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) == 2
     data, stat = await cluster_tree.get(paths.partition_state("t", 0))
     assert (json.loads(data)["isr"], stat.version) == ([2, 0], 1)

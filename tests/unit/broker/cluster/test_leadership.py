@@ -55,12 +55,12 @@ async def test_the_controller_moves_a_leader_and_elects_the_preferred_one(two: T
 
 async def test_another_broker_refuses_what_only_the_controller_does(two: Two) -> None:
     leadership = two[1].leadership
-    asked: list[Callable[[], Awaitable[object]]] = [
+    requests: list[Callable[[], Awaitable[object]]] = [
         lambda: leadership.move("t", 0, 1),
         lambda: leadership.shut_down_broker(0, -1),
         lambda: leadership.alter_isrs(0, {}),
     ]
-    for ask in asked:
+    for ask in requests:
         with pytest.raises(KafkaError) as caught:
             await ask()
         assert code_of(caught)[0] == ErrorCode.NOT_CONTROLLER
@@ -84,11 +84,11 @@ async def test_the_controller_hears_of_a_failed_directory(two: Two) -> None:
     await controller.leadership.replicas_failed([NAME], broker_id=0)
     partition = controller.image.topics["t"].partitions[0]
     assert (partition.leader, partition.offline) == (1, [0])
-    asked: list[int] = []
-    controller.have_replicas_asked(asked.append)
+    requests: list[int] = []
+    controller.have_replicas_asked(requests.append)
     await other.leadership.replicas_failed([NAME])
     assert other.image.topics["t"].partitions[0].offline == [1]
-    await eventually(lambda: asked == [1])
+    await eventually(lambda: requests == [1])
 
 
 # Leaders return to preferred replicas by themselves.
@@ -118,7 +118,7 @@ def topic(name: str, leaders: list[int], *, preferred: int = 1) -> TopicImage:
 
 
 @pytest.mark.parametrize(
-    ("leaders", "percentage", "found"),
+    ("leaders", "percentage", "moves"),
     [
         ([1, 1], 10, []),
         ([1, OTHER], 10, [1]),
@@ -131,12 +131,12 @@ def topic(name: str, leaders: list[int], *, preferred: int = 1) -> TopicImage:
     ],
 )
 def test_a_broker_gets_its_leaderships_if_it_lacks_more_than_a_share(
-    leaders: list[int], percentage: int, found: list[int]
+    leaders: list[int], percentage: int, moves: list[int]
 ) -> None:
     imbalance = Imbalance()
     imbalance.note(topic("t", leaders))
     imbalance.note(topic("other", [OTHER] * 20, preferred=OTHER))
-    assert imbalance.to_elect(percentage) == ({"t": found} if found else {})
+    assert imbalance.to_elect(percentage) == ({"t": moves} if moves else {})
 
 
 def test_partitions_without_a_state_do_not_count() -> None:
@@ -167,12 +167,12 @@ class Balanced:
 
 @pytest.fixture
 async def balanced(tmp_path: Path) -> AsyncIterator[Balanced]:
-    made = Balanced(tmp_path)
-    await made.cluster.start()
-    await add_broker(made.cluster, made.tree, OTHER)
-    yield made
-    await made.cluster.close()
-    made.timers.close()
+    new_balanced = Balanced(tmp_path)
+    await new_balanced.cluster.start()
+    await add_broker(new_balanced.cluster, new_balanced.tree, OTHER)
+    yield new_balanced
+    await new_balanced.cluster.close()
+    new_balanced.timers.close()
 
 
 async def test_the_controller_looks_soon_and_then_from_time_to_time(balanced: Balanced) -> None:

@@ -39,11 +39,11 @@ def write_before(
 ) -> None:
     """Have somebody else write this state of `t-0` right before this broker does."""
     multi = tree.multi
-    left = [state] * times
+    states = [state] * times
 
     async def after_another(operations: Sequence[Operation]) -> list[str | int]:
-        if left and any(operation.path == STATE for operation in operations):
-            await multi([Set(STATE, encode_state(left.pop()))])
+        if states and any(operation.path == STATE for operation in operations):
+            await multi([Set(STATE, encode_state(states.pop()))])
         return await multi(operations)
 
     monkeypatch.setattr(tree, "multi", after_another)

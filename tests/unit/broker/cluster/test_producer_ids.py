@@ -102,10 +102,10 @@ class AwayTree:
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
         self.away = True
-        self.asked = 0
+        self.call_count = 0
 
     async def get(self, path: str) -> object:
-        self.asked += 1
+        self.call_count += 1
         if self.away:
             raise CoordinationError("away")
         return await self.tree.get(path)
@@ -121,11 +121,11 @@ async def test_block_is_on_the_disk_before_its_first_id_is_given(
     flushed_at = []
     flush = tree.flush
 
-    async def noting() -> None:
+    async def note() -> None:
         flushed_at.append((await tree.get(PRODUCER_ID_BLOCK))[1].version)
         await flush()
 
-    monkeypatch.setattr(tree, "flush", noting)
+    monkeypatch.setattr(tree, "flush", note)
     ids = ProducerIds(tree, 0)
     assert await draw(ids) == 0
     assert flushed_at == [1]
@@ -140,7 +140,7 @@ async def test_tree_out_of_reach_is_a_retriable_error_and_heals(tree: Tree) -> N
         isinstance(outcome, KafkaError) and outcome.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         for outcome in outcomes
     )
-    assert away.asked == 1
+    assert away.call_count == 1
     away.away = False
     assert await draw(ids) == 0
     await ids.close()

@@ -135,11 +135,11 @@ async def alone_in_sync(two_brokers: Cluster, cluster_tree: Tree) -> Cluster:
 async def test_the_only_replica_in_sync_is_not_taken_away(
     alone_in_sync: Cluster, target: list[int] | None
 ) -> None:
-    before = alone_in_sync.image.topics["t"].partitions[0]
+    first_image = alone_in_sync.image.topics["t"].partitions[0]
     with pytest.raises(KafkaError) as refused:
         await alone_in_sync.reassignments.alter("t", 0, target)
     assert refused.value.code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
-    assert alone_in_sync.image.topics["t"].partitions[0] == before
+    assert alone_in_sync.image.topics["t"].partitions[0] == first_image
 
 
 async def test_wrong_requests_are_refused(two_brokers: Cluster) -> None:

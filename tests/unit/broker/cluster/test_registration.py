@@ -42,9 +42,9 @@ async def test_parents_are_made_once_and_kept(tree: Tree) -> None:
 
 
 async def test_cluster_id_is_made_once(tree: Tree) -> None:
-    made = await get_cluster_id(tree, None)
-    assert len(made) == 22
-    assert await get_cluster_id(tree, "another") == made
+    cluster_id = await get_cluster_id(tree, None)
+    assert len(cluster_id) == 22
+    assert await get_cluster_id(tree, "another") == cluster_id
 
 
 async def test_registration_of_another_broker_is_not_taken_over(tree: Tree) -> None:
@@ -72,8 +72,8 @@ async def test_registration_waits_for_the_old_node_to_go(tree: Tree) -> None:
         broker_id=0, tree=tree, clock=SystemClock(), endpoints=[Endpoint("PLAINTEXT", "h", 1)]
     )
     waiting = asyncio.ensure_future(cluster._registration.register(20))
-    seen = asyncio.Event()
-    await tree.watch("/brokers/ids/0", seen.set)
+    noticed = asyncio.Event()
+    await tree.watch("/brokers/ids/0", noticed.set)
     await tree.delete("/brokers/ids/0")
     await waiting
     stat = await tree.exists("/brokers/ids/0")
@@ -137,8 +137,8 @@ class World:
 
     async def nodes(self) -> set[str]:
         paths = (broker(0), CONTROLLER)
-        found = await self.own.get_many(paths)
-        return {path for path, value in zip(paths, found, strict=True) if value is not None}
+        values = await self.own.get_many(paths)
+        return {path for path, value in zip(paths, values, strict=True) if value is not None}
 
     async def close(self) -> None:
         for session in (self.own, self.other):
@@ -147,10 +147,10 @@ class World:
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
-    made = World(SharedTree(tmp_path / "metadata.db", SystemClock()))
-    await made.open()
-    yield made
-    await made.close()
+    new_world = World(SharedTree(tmp_path / "metadata.db", SystemClock()))
+    await new_world.open()
+    yield new_world
+    await new_world.close()
 
 
 def registration(port: int) -> bytes:

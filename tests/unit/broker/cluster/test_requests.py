@@ -62,7 +62,7 @@ def partition_of(cluster: Cluster, name: str = "t") -> PartitionImage:
     return cluster.image.topics[name].partitions[0]
 
 
-def sent(
+def change_to(
     leader: int, epoch: int, version: int, *, isr: tuple[int, ...] = (0, 1), **more: list[int]
 ) -> SentState:
     return SentState(PartitionState(leader, epoch, [*isr], EPOCH), version, [0, 1], **more)
@@ -78,15 +78,15 @@ async def update(
     brokers: tuple[int, ...] = (0, 1),
 ) -> None:
     """Have the cluster take an UpdateMetadata request about one topic."""
-    known = cluster.image.topics.get(name)
-    found = topic_id or (known.topic_id if known else TopicId(ZERO_TOPIC_ID))
-    going = {n for n, sent in states.items() if sent.state.leader == LEADER_DURING_DELETE}
-    living = {n: sent for n, sent in states.items() if n not in going}
+    topic_image = cluster.image.topics.get(name)
+    id_in_use = topic_id or (topic_image.topic_id if topic_image else TopicId(ZERO_TOPIC_ID))
+    going = {n for n, change in states.items() if change.state.leader == LEADER_DURING_DELETE}
+    living = {n: change for n, change in states.items() if n not in going}
     await cluster.requests.take_metadata(
         controller_id=1,
         controller_epoch=epoch,
         broker_ids=brokers,
-        topics=[SentTopic(name, found, living, going)],
+        topics=[SentTopic(name, id_in_use, living, going)],
     )
 
 
@@ -99,20 +99,20 @@ async def read(cluster: Cluster, name: str = "t") -> None:
 async def test_a_newer_state_is_taken_once_and_an_older_one_never(
     cluster: Cluster, heard: Recorder
 ) -> None:
-    await update(cluster, {0: sent(1, 3, 5)})
-    await update(cluster, {0: sent(1, 3, 5)})
+    await update(cluster, {0: change_to(1, 3, 5)})
+    await update(cluster, {0: change_to(1, 3, 5)})
     assert heard.take() == [("leadership", "t", 0)]
-    await update(cluster, {0: sent(0, 2, 9)})
-    await update(cluster, {0: sent(1, 3, 4, isr=(1,))})
+    await update(cluster, {0: change_to(0, 2, 9)})
+    await update(cluster, {0: change_to(1, 3, 4, isr=(1,))})
     assert heard.take() == []
-    await update(cluster, {0: sent(1, 3, 6, isr=(1,))})
+    await update(cluster, {0: change_to(1, 3, 6, isr=(1,))})
     after = partition_of(cluster)
     assert (after.leader, after.leader_epoch, after.partition_epoch, after.isr) == (1, 3, 6, [1])
     assert heard.take() == [("leadership", "t", 0)]
 
 
 async def test_the_tree_brings_back_no_older_state(cluster: Cluster, heard: Recorder) -> None:
-    await update(cluster, {0: sent(1, 3, 5)})
+    await update(cluster, {0: change_to(1, 3, 5)})
     heard.take()
     await read(cluster)
     assert (partition_of(cluster).leader_epoch, heard.take()) == (3, [])
@@ -140,10 +140,10 @@ async def test_an_assignment_that_was_read_before_undoes_no_request(cluster: Clu
 
 
 async def test_a_deposed_controller_is_refused(cluster: Cluster) -> None:
-    await update(cluster, {0: sent(1, 3, 5)}, epoch=EPOCH)
+    await update(cluster, {0: change_to(1, 3, 5)}, epoch=EPOCH)
     assert (cluster.image.controller_id, cluster.image.controller_epoch) == (1, EPOCH)
     with pytest.raises(KafkaError) as caught:
-        await update(cluster, {0: sent(0, 9, 9)}, epoch=EPOCH - 1)
+        await update(cluster, {0: change_to(0, 9, 9)}, epoch=EPOCH - 1)
     assert caught.value.code == ErrorCode.STALE_CONTROLLER_EPOCH
     assert partition_of(cluster).leader == 1
     assert cluster.requests.epoch == EPOCH
@@ -165,29 +165,29 @@ async def test_a_topic_that_is_deleted_stays_out_until_another_one_has_its_name(
     cluster: Cluster, heard: Recorder
 ) -> None:
     topic_id = cluster.image.topics["t"].topic_id
-    await update(cluster, {0: sent(LEADER_DURING_DELETE, -2, 0)})
+    await update(cluster, {0: change_to(LEADER_DURING_DELETE, -2, 0)})
     assert heard.take() == [("deleted", "t", EvidenceKind.LEADER_DURING_DELETE)]
     await read(cluster)
-    await update(cluster, {0: sent(1, 9, 9)}, topic_id=topic_id)
+    await update(cluster, {0: change_to(1, 9, 9)}, topic_id=topic_id)
     assert "t" not in cluster.image.topics
     again = new_topic_id()
     await cluster.tree.multi([Set(paths.topic("t"), encode_topic(again, [[0, 1]]), -1)])
-    await update(cluster, {0: sent(1, 0, 1)}, topic_id=again)
+    await update(cluster, {0: change_to(1, 0, 1)}, topic_id=again)
     assert cluster.image.topics["t"].topic_id == again
     assert heard.take()[0] == ("created", "t", 1)
 
 
 async def test_a_deletion_counts_when_all_partitions_are_named(cluster: Cluster) -> None:
     await cluster.create_partitions("t", 2, [[0, 1]])
-    await update(cluster, {0: sent(LEADER_DURING_DELETE, -2, 0)})
+    await update(cluster, {0: change_to(LEADER_DURING_DELETE, -2, 0)})
     assert len(cluster.image.topics["t"].partitions) == 2
-    await update(cluster, {n: sent(LEADER_DURING_DELETE, -2, 0) for n in range(2)})
+    await update(cluster, {n: change_to(LEADER_DURING_DELETE, -2, 0) for n in range(2)})
     assert "t" not in cluster.image.topics
 
 
 async def test_a_deleted_topic_without_nodes_is_forgotten(cluster: Cluster) -> None:
     topic = cluster.image.topics["t"]
-    await update(cluster, {0: sent(LEADER_DURING_DELETE, -2, 0)})
+    await update(cluster, {0: change_to(LEADER_DURING_DELETE, -2, 0)})
     nodes = [paths.partition_state("t", 0), paths.partition("t", 0), paths.partitions("t")]
     await cluster.tree.multi([Delete(path) for path in [*nodes, paths.topic("t")]])
     await read(cluster)
@@ -209,15 +209,15 @@ async def test_an_unknown_topic_is_read_with_its_configuration(
             Create(paths.config("topics", "new"), encode_config({"retention.ms": "1"})),
         ]
     )
-    await update(cluster, {0: sent(1, 0, 0)}, name="new", topic_id=topic_id)
+    await update(cluster, {0: change_to(1, 0, 0)}, name="new", topic_id=topic_id)
     assert partition_of(cluster, "new").leader == 1
     assert heard.take() == [("created", "new", 1)]
 
 
 async def test_offline_replicas_of_a_request_are_those_on_failed_disks(cluster: Cluster) -> None:
-    await update(cluster, {0: sent(0, 3, 5, isr=(0,), offline=[1])})
+    await update(cluster, {0: change_to(0, 3, 5, isr=(0,), offline=[1])})
     assert partition_of(cluster).offline == [1]
-    await update(cluster, {0: sent(0, 3, 5, isr=(0,), offline=[])})
+    await update(cluster, {0: change_to(0, 3, 5, isr=(0,), offline=[])})
     assert partition_of(cluster).offline == []
 
 
@@ -246,6 +246,6 @@ async def test_a_controller_that_the_tree_deposed_is_refused(cluster: Cluster) -
     """A minibroker that is elected sends no request to minibrokers."""
     cluster.image.controller_epoch = EPOCH + 1
     with pytest.raises(KafkaError) as caught:
-        await update(cluster, {0: sent(0, 9, 9)})
+        await update(cluster, {0: change_to(0, 9, 9)})
     assert caught.value.code == ErrorCode.STALE_CONTROLLER_EPOCH
     assert partition_of(cluster).leader_epoch == 0

@@ -57,10 +57,10 @@ async def test_the_end_of_a_session_is_told_to_the_others(sessions: Sessions) ->
     first, second = sessions
     await first.create("/ids")
     await first.create("/ids/1", ephemeral=True)
-    told = asyncio.Event()
-    await second.watch_children("/ids", told.set)
+    noticed = asyncio.Event()
+    await second.watch_children("/ids", noticed.set)
     await first.abandon()
-    await told.wait()
+    await noticed.wait()
     assert await second.children("/ids") == []
 
 
@@ -69,11 +69,11 @@ async def test_a_session_that_is_over_hears_and_does_nothing(sessions: Sessions)
     heard: list[str] = []
     await first.create("/node")
     await first.watch("/node", lambda: heard.append("first"))
-    told = asyncio.Event()
-    await second.watch("/node", told.set)
+    noticed = asyncio.Event()
+    await second.watch("/node", noticed.set)
     await first.close()
     await second.set("/node", b"x")
-    await told.wait()
+    await noticed.wait()
     assert heard == []
     with pytest.raises(CoordinationError, match="the session with the metadata tree is over"):
         await first.get("/node")
@@ -96,11 +96,11 @@ async def test_a_session_that_is_held_hears_later(sessions: Sessions) -> None:
     heard: list[str] = []
     await first.create("/node")
     await first.watch("/node", lambda: heard.append("first"))
-    told = asyncio.Event()
-    await second.watch("/node", told.set)
+    noticed = asyncio.Event()
+    await second.watch("/node", noticed.set)
     first.hold(is_held=True)
     await second.set("/node", b"x")
-    await told.wait()
+    await noticed.wait()
     assert heard == []
     first.hold(is_held=False)
     assert heard == ["first"]
@@ -111,10 +111,10 @@ async def test_a_lost_session_is_followed_by_another(sessions: Sessions) -> None
     events: list[str] = []
     first.on_session(lambda event: events.append(event.name))
     await first.create("/mine", ephemeral=True)
-    before = first.session_id
+    first_id = first.session_id
     await first.lose_session()
     assert (await first.exists("/mine"), events) == (None, ["EXPIRED", "RENEWED"])
-    assert first.session_id > before
+    assert first.session_id > first_id
     first.hold(is_held=True)
     await first.lose_session()
     with pytest.raises(CoordinationError, match="the session with the metadata tree is over"):
@@ -186,11 +186,11 @@ class Refusing:
     """Answers the first request itself and lets the others pass."""
 
     def __init__(self) -> None:
-        self.seen: list[tuple[int, Any]] = []
+        self.requests: list[tuple[int, Any]] = []
 
     async def call(self, broker_id: int, request: Any, send: Send) -> Any:
-        self.seen.append((broker_id, request))
-        return "own" if len(self.seen) == 1 else await send()
+        self.requests.append((broker_id, request))
+        return "own" if len(self.requests) == 1 else await send()
 
 
 async def test_an_interceptor_answers_or_lets_a_request_pass() -> None:
@@ -201,5 +201,5 @@ async def test_an_interceptor_answers_or_lets_a_request_pass() -> None:
     assert await client.call(7, request, MetadataResponse) == "own"
     with pytest.raises(ConnectionError, match="broker 7 is not registered"):
         await client.call(7, request, MetadataResponse)
-    assert interceptor.seen == [(7, request)] * 2
+    assert interceptor.requests == [(7, request)] * 2
     await client.close()

@@ -62,9 +62,9 @@ async def test_others_have_their_turn_while_a_large_topic_is_created_and_grows(
     turns = Turns()
     await cluster.create_topic("large", 400)
     assert turns.taken >= 100
-    before = turns.taken
+    turn_count = turns.taken
     topic = await cluster.create_partitions("large", 800)
-    assert turns.stop() - before >= 100
+    assert turns.stop() - turn_count >= 100
     assert all(
         partition.leader == 0 and partition.partition_epoch == 0 for partition in topic.partitions
     )
@@ -242,10 +242,10 @@ async def test_plan_topic_writes_nothing(cluster: Cluster, heard: Recorder) -> N
 async def test_create_partitions_adds_and_tells(
     cluster: Cluster, cluster_tree: Tree, heard: Recorder
 ) -> None:
-    before = await cluster.create_topic("t")
+    first_image = await cluster.create_topic("t")
     heard.take()
     topic = await cluster.create_partitions("t", 3)
-    assert topic.topic_id == before.topic_id
+    assert topic.topic_id == first_image.topic_id
     assert [partition.leader for partition in topic.partitions] == [0, 0, 0]
     assert heard.take() == [("added", "t", 1, 3)]
     value = json.loads((await cluster_tree.get("/brokers/topics/t"))[0])

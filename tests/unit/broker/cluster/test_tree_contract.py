@@ -97,15 +97,15 @@ async def test_delete_refuses_children_wrong_version_and_missing_node(tree: Tree
 
 async def test_recreated_node_starts_anew_with_a_later_czxid(tree: Tree) -> None:
     await tree.create("/a")
-    before = await tree.exists("/a")
+    first_stat = await tree.exists("/a")
     await tree.set("/a", b"x")
     await tree.delete("/a")
     await tree.create("/a")
     after = await tree.exists("/a")
-    assert before is not None
+    assert first_stat is not None
     assert after is not None
     assert after.version == 0
-    assert after.czxid > before.czxid
+    assert after.czxid > first_stat.czxid
 
 
 async def test_children_are_sorted_names(tree: Tree) -> None:
@@ -122,8 +122,8 @@ async def test_children_are_sorted_names(tree: Tree) -> None:
 async def test_get_many_keeps_order_and_tells_missing(tree: Tree) -> None:
     await tree.create("/a", b"1")
     await tree.create("/b", b"2")
-    found = await tree.get_many(["/b", "/nothing", "/a"])
-    assert [value and value[0] for value in found] == [b"2", None, b"1"]
+    values = await tree.get_many(["/b", "/nothing", "/a"])
+    assert [value and value[0] for value in values] == [b"2", None, b"1"]
     assert await tree.get_many([]) == []
 
 

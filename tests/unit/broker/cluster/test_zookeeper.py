@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 async def test_everything_is_refused_at_once_before_opening() -> None:
     tree = ZooKeeperTree("127.0.0.1:1")
-    seen: list[SessionEvent] = []
-    tree.on_session(seen.append)
+    calls: list[SessionEvent] = []
+    tree.on_session(calls.append)
     assert tree.session_id == 0
     for operation in (
         tree.get("/a"),
@@ -46,7 +46,7 @@ async def test_everything_is_refused_at_once_before_opening() -> None:
         with pytest.raises(CoordinationError, match="cannot be reached now"):
             await operation
     await tree.close()
-    assert seen == []
+    assert calls == []
 
 
 def test_kazoo_is_imported_by_opening_only() -> None:

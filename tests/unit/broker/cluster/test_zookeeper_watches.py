@@ -35,7 +35,7 @@ class Reads:
             read=self.read,
             send=self.send,
             call_many=self.call_many,
-            hop=lambda call, *given: call(*given),
+            hop=lambda call, *arguments: call(*arguments),
         )
 
     def read(self, path: str, of_children: bool, on_event: Callable[[Any], None]) -> None:

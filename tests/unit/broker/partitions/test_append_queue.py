@@ -59,17 +59,17 @@ async def worker(world: World) -> Worker:
     return worker
 
 
-def _taken(world: World) -> Flushing:
-    taken = world.manager.appends.flushing
-    assert taken is not None
+def _flushing_of(world: World) -> Flushing:
+    flushing = world.manager.appends.flushing
+    assert flushing is not None
     world.manager.appends.flushing = None
-    return taken
+    return flushing
 
 
 async def test_answers_and_readers_wait_for_the_sync(world: World, worker: Worker) -> None:
     claim = world.append(b"a")
     world.manager.commit()
-    waiting = _taken(world)
+    waiting = _flushing_of(world)
     partition = world.partition()
     assert not waiting.future.done()
     assert (partition.high_watermark, partition.log.recovery_point) == (0, 0)
@@ -80,18 +80,18 @@ async def test_answers_and_readers_wait_for_the_sync(world: World, worker: Worke
 
 
 async def test_answers_of_other_connections_wait_for_the_sync(world: World, worker: Worker) -> None:
-    told: list[bool] = []
-    world.manager.appends.when_synced(told.append)
-    assert told.pop()  # nothing to sync
+    outcomes: list[bool] = []
+    world.manager.appends.when_synced(outcomes.append)
+    assert outcomes.pop()  # nothing to sync
     world.append(b"a")
     world.manager.commit()
-    world.manager.appends.when_synced(told.append)
-    assert told == []
+    world.manager.appends.when_synced(outcomes.append)
+    assert outcomes == []
     worker.run_one()
     await asyncio.sleep(0)
-    assert told == [True]
-    world.manager.appends.when_synced(told.append)
-    assert told == [True, True]
+    assert outcomes == [True]
+    world.manager.appends.when_synced(outcomes.append)
+    assert outcomes == [True, True]
 
 
 async def test_appends_during_a_sync_share_the_next_one(world: World, worker: Worker) -> None:
@@ -99,7 +99,7 @@ async def test_appends_during_a_sync_share_the_next_one(world: World, worker: Wo
     for value in (b"a", b"b", b"c"):
         world.append(value)
         world.manager.commit()
-        waits.append(_taken(world))
+        waits.append(_flushing_of(world))
     assert len(worker.work) == 1
     worker.run_one()
     assert [wait.future.done() for wait in waits] == [True, False, False]
@@ -119,7 +119,7 @@ async def test_readers_see_acknowledged_records_however_busy_the_producers_are(
     world.append(b"0")
     world.manager.commit()
     for round_number in range(1, 100):
-        waiting = _taken(world)
+        waiting = _flushing_of(world)
         world.append(b"%d" % round_number)
         world.manager.commit()
         worker.run_one()
@@ -130,11 +130,11 @@ async def test_readers_see_acknowledged_records_however_busy_the_producers_are(
 async def test_a_disk_that_refuses_fails_the_answers_that_claimed_it(
     world: World, worker: Worker
 ) -> None:
-    told: list[StorageError] = []
-    world.manager.on_storage_error = told.append
+    outcomes: list[StorageError] = []
+    world.manager.on_storage_error = outcomes.append
     first = world.append(b"a")
     world.manager.commit()
-    waiting = _taken(world)
+    waiting = _flushing_of(world)
     second = world.append(b"b")
     world.manager.commit()
     world.files.fail_at = world.files.call_count + 1
@@ -145,7 +145,7 @@ async def test_a_disk_that_refuses_fails_the_answers_that_claimed_it(
     done(raised.value)  # type: ignore[arg-type]
     assert waiting.future.done()
     assert first.error_code == STORAGE_ERROR
-    assert [str(error) for error in told] == [str(raised.value)]
+    assert [str(error) for error in outcomes] == [str(raised.value)]
     worker.run_one()
     assert second.error_code == 0
     assert world.partition().high_watermark == 2
@@ -154,11 +154,11 @@ async def test_a_disk_that_refuses_fails_the_answers_that_claimed_it(
 async def test_readers_do_not_see_records_that_could_not_be_synced(
     world: World, worker: Worker
 ) -> None:
-    told: list[StorageError] = []
-    world.manager.on_storage_error = told.append
+    outcomes: list[StorageError] = []
+    world.manager.on_storage_error = outcomes.append
     world.append(b"a")
     world.manager.commit()
-    waiting = _taken(world)
+    waiting = _flushing_of(world)
     world.files.fail_at = world.files.call_count + 1
     world.files.fail_errno = errno.ENOSPC
     task, done = worker.work.pop(0)
@@ -168,7 +168,7 @@ async def test_readers_do_not_see_records_that_could_not_be_synced(
     assert waiting.future.done()
     assert waiting.is_failed
     assert world.partition().high_watermark == 0
-    assert [error.is_lasting for error in told] == [True]
+    assert [error.is_lasting for error in outcomes] == [True]
 
 
 @pytest.mark.parametrize("is_offline", [True, False], ids=["failed directory", "deleted topic"])
@@ -179,7 +179,7 @@ async def test_a_sync_that_was_passed_by_is_none(
     partition = world.partition()
     answer = world.append(b"a")
     world.manager.commit()
-    waiting = _taken(world)
+    waiting = _flushing_of(world)
     if is_offline:
         lost = world.logs.fail_directory(partition.log.log_directory)
         assert lost is not None
@@ -196,18 +196,18 @@ async def test_a_sync_that_was_to_follow_finds_the_topic_deleted(
     world: World, worker: Worker
 ) -> None:
     """Entries of the index in memory find no file any more: no fault of the disk."""
-    told: list[StorageError] = []
-    world.manager.on_storage_error = told.append
+    outcomes: list[StorageError] = []
+    world.manager.on_storage_error = outcomes.append
     answers = []
     for _ in range(3):
         answers.append(world.append(b"x" * 5000))
         world.manager.commit()
-    waiting = _taken(world)
+    waiting = _flushing_of(world)
     world.delete("t")
     while worker.work:
         worker.run_one()
     assert waiting.future.done()
-    assert told == []
+    assert outcomes == []
     assert [answer.error_code for answer in answers] == [STORAGE_ERROR] * 3
 
 
@@ -220,7 +220,7 @@ async def test_a_log_that_moved_meanwhile_is_synced_where_it_is(
     copy = world.partition("copy").log
     answer = world.append(b"a")
     world.manager.commit()
-    waiting = _taken(world)
+    waiting = _flushing_of(world)
     world.partition().exchange_log(copy)
     worker.run_one()
     assert not waiting.future.done()
@@ -237,7 +237,7 @@ async def test_several_partitions_are_waited_for_together(world: World, worker: 
     world.append(b"a")
     world.append(b"b", name="u")
     world.manager.commit()
-    waiting = _taken(world)
+    waiting = _flushing_of(world)
     worker.run_one()
     assert not waiting.future.done()
     worker.run_one()
@@ -254,7 +254,7 @@ async def test_fewer_records_than_the_setting_wait_for_nothing(
         assert world.manager.appends.flushing is None
     world.append(b"c")
     world.manager.commit()
-    assert not _taken(world).future.done()
+    assert not _flushing_of(world).future.done()
     worker.run_one()
     world.append(b"d")
     world.manager.commit()
@@ -271,7 +271,7 @@ async def test_a_sync_whose_result_is_not_applied_yet_is_waited_for_too(
     world.manager.commit()
     assert world.manager.appends.flushing is first
     worker.run_one()
-    assert not _taken(world).future.done()
+    assert not _flushing_of(world).future.done()
     worker.run_one()
     assert first is not None
     assert first.future.done()
@@ -282,7 +282,7 @@ async def test_without_a_worker_it_is_done_at_once(world: World) -> None:
     world.create("t")
     world.append(b"a")
     world.manager.commit()
-    assert _taken(world).future.done()
+    assert _flushing_of(world).future.done()
     assert world.partition().log.recovery_point == 1
 
 
@@ -405,13 +405,13 @@ def test_a_failed_write_fails_what_it_held_and_nothing_else(
 ) -> None:
     world.create("t", partition_image(), partition_image())
     lost = [world.append(b"a"), world.append(b"b")]
-    kept = world.append(b"c", index=1)
+    other_entry = world.append(b"c", index=1)
     world.fail_next_write()
     world.manager.commit()
     for claim in lost:
         assert claim.error_code == ErrorCode.KAFKA_STORAGE_ERROR
         assert (claim.base_offset, claim.log_start_offset) == (-1, -1)
-    assert (kept.error_code, kept.base_offset) == (0, 0)
+    assert (other_entry.error_code, other_entry.base_offset) == (0, 0)
     assert world.partition(index=0).high_watermark == 0
     assert world.partition(index=1).high_watermark == 1
     errors = [r for r in caplog.records if r.levelno == logging.ERROR]
@@ -424,12 +424,12 @@ def test_a_failed_write_fails_what_it_held_and_nothing_else(
 
 def test_entries_written_before_the_failure_are_not_lost(world: World) -> None:
     world.create("t")
-    written = world.append(b"a")
+    entry = world.append(b"a")
     world.partition().log.write_staged()
     lost = world.append(b"b")
     world.fail_next_write()
     world.manager.commit()
-    assert (written.error_code, written.base_offset) == (0, 0)
+    assert (entry.error_code, entry.base_offset) == (0, 0)
     assert lost.error_code == ErrorCode.KAFKA_STORAGE_ERROR
     assert world.partition().high_watermark == 1
 
@@ -459,10 +459,10 @@ def test_an_append_that_another_caller_failed_to_write_is_lost_although_its_offs
     world.fail_next_write()
     with pytest.raises(StorageError):
         world.partition().log.write_staged()
-    written = world.append(b"b")
+    entry = world.append(b"b")
     world.manager.commit()
     assert lost.error_code == ErrorCode.KAFKA_STORAGE_ERROR
-    assert (written.error_code, written.base_offset) == (0, 0)
+    assert (entry.error_code, entry.base_offset) == (0, 0)
     assert world.partition().high_watermark == 1
 
 
@@ -493,10 +493,10 @@ def test_an_entry_whose_callback_fails_costs_no_other(
     append = world.partition().append
     append(memoryview(batch_of(b"a")), 1, START_MS, Broken())  # type: ignore[arg-type]
     lost = world.append(b"b")
-    kept = world.append(b"c", index=1)
+    other_entry = world.append(b"c", index=1)
     world.fail_next_write()
     world.manager.commit()
-    assert (lost.error_code, kept.error_code) == (ErrorCode.KAFKA_STORAGE_ERROR, 0)
+    assert (lost.error_code, other_entry.error_code) == (ErrorCode.KAFKA_STORAGE_ERROR, 0)
     assert world.partition(index=1).high_watermark == 1
     assert "a bug" in caplog.text
 
@@ -504,7 +504,7 @@ def test_an_entry_whose_callback_fails_costs_no_other(
 def test_reading_writes_what_is_staged_first(world: World) -> None:
     world.create("t")
     claim = world.append(b"a")
-    read = world.partition().read(0, 1000, isolation_level=0, min_one_batch=True)
-    assert len(read.records) > 0
+    content = world.partition().read(0, 1000, isolation_level=0, min_one_batch=True)
+    assert len(content.records) > 0
     assert claim.error_code == 0
     assert world.manager.appends.staged == []

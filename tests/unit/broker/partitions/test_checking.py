@@ -103,10 +103,10 @@ class Lane(Caller):
     """A worker that ends what it was given when the test says so."""
 
     def __init__(self) -> None:
-        self.given: list[Callable[[], None]] = []
+        self.tasks: list[Callable[[], None]] = []
 
     def run_then(self, task: Callable[[], None], done: Any) -> None:
-        self.given.append(lambda: Caller.run_then(self, task, done))
+        self.tasks.append(lambda: Caller.run_then(self, task, done))
 
 
 async def test_batches_that_take_long_delay_neither_short_ones_nor_those_of_others(
@@ -128,15 +128,15 @@ async def test_batches_that_take_long_delay_neither_short_ones_nor_those_of_othe
     large = check(batch_of(urandom(17_000), codec="lz4"))
     small = check(batch_of(*[b"v"] * 2000, codec="lz4"))
     old = check(build_message_set([Record(0, START_MS, b"k", b"v")], magic=1, codec=3))
-    assert [len(lane.given) for lane in (short, first, second)] == [1, 2, 2]
-    short.given.pop()()
+    assert [len(lane.tasks) for lane in (short, first, second)] == [1, 2, 2]
+    short.tasks.pop()()
     assert small.done()
     assert not any(future.done() for future in (*long, large, old))
-    second.given.pop(0)()
-    second.given.pop(0)()
+    second.tasks.pop(0)()
+    second.tasks.pop(0)()
     assert [future.done() for future in (*long, large, old)] == [False, True, False, True]
     check(batch_of(*[b"v"] * 10_001))
-    assert (len(first.given), len(second.given)) == (2, 1)
+    assert (len(first.tasks), len(second.tasks)) == (2, 1)
 
 
 async def test_a_bug_in_the_check_reaches_the_waiting_caller(

@@ -51,7 +51,7 @@ class Bench:
 
     def __init__(self, world: World, *, is_synced: bool = False) -> None:
         self.world = world
-        self.told: list[str] = []
+        self.events: list[str] = []
         self.disk = HeldDisk()
         self.later: list[Any] = []
         self.timers = Timers(world.clock)
@@ -88,14 +88,14 @@ class Bench:
 
         def replay(offset: int) -> None:
             shard.keys.append(key)
-            self.told.append(f"{name} replayed at {offset}")
+            self.events.append(f"{name} replayed at {offset}")
 
         self.runtime.write(
             0,
             [(key, b"")],
             replay=replay,
-            then=lambda: self.told.append(f"{name} visible"),
-            failed=lambda code: self.told.append(f"{name} failed: {code.name}"),
+            then=lambda: self.events.append(f"{name} visible"),
+            failed=lambda code: self.events.append(f"{name} failed: {code.name}"),
         )
 
     def lead(self, *, leader: int, epoch: int) -> None:
@@ -108,7 +108,7 @@ def test_a_write_without_sync_is_followed_at_once(world: World) -> None:
     bench = Bench(world)
     bench.start()
     bench.write(b"a")
-    assert bench.told == ["a replayed at 0", "a visible"]
+    assert bench.events == ["a replayed at 0", "a visible"]
 
 
 async def test_followers_of_a_write_wait_until_its_records_are_visible(world: World) -> None:
@@ -116,9 +116,9 @@ async def test_followers_of_a_write_wait_until_its_records_are_visible(world: Wo
     bench.start()
     bench.write(b"a")
     bench.write(b"b")
-    assert bench.told == ["a replayed at 0", "b replayed at 1"]
+    assert bench.events == ["a replayed at 0", "b replayed at 1"]
     bench.disk.go_on()
-    assert bench.told[2:] == ["a visible", "b visible"]
+    assert bench.events[2:] == ["a visible", "b visible"]
 
 
 async def test_writes_that_cannot_be_synced_fail_in_order(world: World) -> None:
@@ -128,7 +128,7 @@ async def test_writes_that_cannot_be_synced_fail_in_order(world: World) -> None:
     bench.write(b"b")
     bench.disk.error = StorageError("fsync: no")
     bench.disk.go_on()
-    assert bench.told[2:] == ["a failed: NOT_COORDINATOR", "b failed: NOT_COORDINATOR"]
+    assert bench.events[2:] == ["a failed: NOT_COORDINATOR", "b failed: NOT_COORDINATOR"]
 
 
 async def test_invisible_writes_fail_in_order_when_leadership_goes(world: World) -> None:
@@ -139,10 +139,10 @@ async def test_invisible_writes_fail_in_order_when_leadership_goes(world: World)
     bench.write(b"a")
     bench.write(b"b")
     bench.lead(leader=7, epoch=1)
-    assert bench.told[2:] == ["a failed: NOT_COORDINATOR", "b failed: NOT_COORDINATOR"]
+    assert bench.events[2:] == ["a failed: NOT_COORDINATOR", "b failed: NOT_COORDINATOR"]
     assert shard.events == ["loaded", "unloaded"]
     bench.disk.go_on()
-    assert len(bench.told) == 4
+    assert len(bench.events) == 4
     with pytest.raises(KafkaError) as caught:
         bench.runtime.get(0)
     assert caught.value.code == ErrorCode.NOT_COORDINATOR
@@ -153,13 +153,13 @@ async def test_a_write_that_followers_do_not_have_in_time_fails_and_stays(world:
     bench.start(is_replicated=True)
     bench.write(b"a")
     world.clock.advance(TIMEOUT_MS - 1)
-    assert bench.told == ["a replayed at 0"]
+    assert bench.events == ["a replayed at 0"]
     world.clock.advance(1)
-    assert bench.told[1:] == ["a failed: COORDINATOR_NOT_AVAILABLE"]
+    assert bench.events[1:] == ["a failed: COORDINATOR_NOT_AVAILABLE"]
     assert bench.runtime.get(0).keys == [b"a"]
     bench.write(b"b")
     bench.follow(2)
-    assert bench.told[2:] == ["b replayed at 1", "b visible"]
+    assert bench.events[2:] == ["b replayed at 1", "b visible"]
 
 
 async def test_a_write_that_followers_have_in_time_has_no_timer_left(world: World) -> None:
@@ -172,18 +172,18 @@ async def test_a_write_that_followers_have_in_time_has_no_timer_left(world: Worl
     bench.write(b"b")
     bench.lead(leader=7, epoch=1)
     assert len(bench.timers) == 0
-    assert bench.told[1:] == ["a visible", "b replayed at 1", "b failed: NOT_COORDINATOR"]
+    assert bench.events[1:] == ["a visible", "b replayed at 1", "b failed: NOT_COORDINATOR"]
 
 
 async def test_a_call_that_cannot_fail_waits_as_long_as_it_takes(world: World) -> None:
     bench = Bench(world)
     bench.start(is_replicated=True)
     bench.write(b"a")
-    bench.runtime.when_visible(0, lambda: bench.told.append("seen"))
+    bench.runtime.when_visible(0, lambda: bench.events.append("seen"))
     world.clock.advance(TIMEOUT_MS)
-    assert bench.told[1:] == ["a failed: COORDINATOR_NOT_AVAILABLE"]
+    assert bench.events[1:] == ["a failed: COORDINATOR_NOT_AVAILABLE"]
     bench.follow(1)
-    assert bench.told[2:] == ["seen"]
+    assert bench.events[2:] == ["seen"]
 
 
 async def test_the_own_disk_has_no_time_out(world: World) -> None:
@@ -191,9 +191,9 @@ async def test_the_own_disk_has_no_time_out(world: World) -> None:
     bench.start()
     bench.write(b"a")
     world.clock.advance(10 * TIMEOUT_MS)
-    assert bench.told == ["a replayed at 0"]
+    assert bench.events == ["a replayed at 0"]
     bench.disk.go_on()
-    assert bench.told[1:] == ["a visible"]
+    assert bench.events[1:] == ["a visible"]
 
 
 async def test_an_answer_that_asks_for_visible_records_is_refused_in_time(world: World) -> None:
@@ -225,7 +225,7 @@ async def test_a_lost_partition_fails_the_wait_for_its_records(world: World) -> 
 async def test_a_wait_that_was_given_up_may_fail_in_silence(world: World) -> None:
     """Its client has gone before it was awaited: asyncio's handler of errors hears nothing."""
     heard: list[dict[str, Any]] = []
-    asyncio.get_running_loop().set_exception_handler(lambda _loop, told: heard.append(told))
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, problem: heard.append(problem))
     bench = Bench(world, is_synced=True)
     bench.start()
     bench.write(b"a")
@@ -242,14 +242,14 @@ def test_a_write_refused_at_once_changes_nothing(world: World) -> None:
     bench = Bench(world)
     bench.start()
     bench.write(b"z")
-    bench.told.clear()
+    bench.events.clear()
     world.fail_next_write()
     with pytest.raises(KafkaError) as caught:
         bench.write(b"a")
     assert caught.value.code == ErrorCode.NOT_COORDINATOR
-    assert bench.told == []
+    assert bench.events == []
     bench.write(b"b")
-    assert bench.told == ["b replayed at 1", "b visible"]
+    assert bench.events == ["b replayed at 1", "b visible"]
 
 
 async def test_shards_come_and_go_with_leadership(world: World) -> None:
@@ -257,7 +257,7 @@ async def test_shards_come_and_go_with_leadership(world: World) -> None:
     bench = Bench(world)
     bench.start()
     bench.write(b"a")
-    before = bench.runtime.get(0)
+    shard = bench.runtime.get(0)
     bench.lead(leader=7, epoch=1)
     assert list(bench.runtime.active()) == []
     assert bench.runtime.find(0) is None
@@ -269,5 +269,5 @@ async def test_shards_come_and_go_with_leadership(world: World) -> None:
     bench.later.pop(0)()
     await eventually(lambda: not bench.runtime.journal.is_loading)
     (after,) = bench.runtime.active()
-    assert after is not before
+    assert after is not shard
     assert (after.keys, after.events) == ([b"a"], ["loaded"])

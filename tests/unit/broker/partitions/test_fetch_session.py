@@ -105,8 +105,14 @@ def ask(
 
 def answer(context: FetchContext, **results: PartitionData) -> list[PartitionKey]:
     """The partitions that are sent; `p0=…` is the result of ("t", 0), others have nothing new."""
-    read = [(key, place, results.get(f"p{key[1]}", result())) for key, place in context]
-    return [key for (key, *_), is_sent in zip(read, context.select(read), strict=True) if is_sent]
+    results_in_order = [(key, place, results.get(f"p{key[1]}", result())) for key, place in context]
+    return [
+        key
+        for (key, *_), is_sent in zip(
+            results_in_order, context.select(results_in_order), strict=True
+        )
+        if is_sent
+    ]
 
 
 def begin(
@@ -220,13 +226,13 @@ def test_a_session_without_partitions_ends(cache: FetchSessionCache) -> None:
 
 def test_only_what_changed_is_sent(cache: FetchSessionCache) -> None:
     session_id = begin(cache, *KEYS[:4])
-    sent = answer(
+    partitions = answer(
         ask(cache, session_id, 1),
         p1=result(high_watermark=11),
         p2=result(start=1),
         p3=result(size=50),
     )
-    assert sent == [KEYS[1], KEYS[2], KEYS[3]]
+    assert partitions == [KEYS[1], KEYS[2], KEYS[3]]
     assert answer(ask(cache, session_id, 2), p1=result(high_watermark=11), p2=result(start=1)) == []
 
 
@@ -276,9 +282,9 @@ def test_a_fetch_that_waited_while_its_client_went_on_is_refused(cache: FetchSes
 def test_a_partition_forgotten_while_a_fetch_waits_is_left_out(cache: FetchSessionCache) -> None:
     session_id = begin(cache, KEYS[0], KEYS[1])
     waiting = ask(cache, session_id, 1)
-    read = [(key, place, result(size=5)) for key, place in waiting]
+    results_in_order = [(key, place, result(size=5)) for key, place in waiting]
     ask(cache, session_id, 2, forget=(KEYS[0],))
-    assert waiting.select(read) == [False, True]
+    assert waiting.select(results_in_order) == [False, True]
 
 
 # Room.
@@ -373,8 +379,8 @@ class Counting:
 def settle(context: FetchContext) -> dict[PartitionKey, Any]:
     """Answer with nothing, all partitions read to their ends; what they watch now."""
     watched: dict[PartitionKey, Any] = {}
-    for key, asked in context:
-        watched[key] = asked.read_to_end_of = Watched()  # type: ignore[assignment]
+    for key, partition in context:
+        watched[key] = partition.read_to_end_of = Watched()  # type: ignore[assignment]
     answer(context)
     return watched
 
@@ -405,8 +411,8 @@ def test_a_partition_with_more_records_keeps_its_turn(
 ) -> None:
     session_id = begin(cache, KEYS[0])
     context = ask(cache, session_id, 1)
-    for _, asked in context:
-        asked.read_to_end_of = Watched()  # type: ignore[assignment]
+    for _, partition in context:
+        partition.read_to_end_of = Watched()  # type: ignore[assignment]
     answer(context, p0=outcome)
     context = ask(cache, session_id, 2)
     assert ([key for key, _ in context], context.has_settled) == ([KEYS[0]], False)
@@ -442,7 +448,7 @@ def test_a_fetch_that_waits_hears_of_news_once(cache: FetchSessionCache) -> None
     context.hang(waiter)
     watched[KEYS[1]].change()
     assert waiter.count == 1
-    assert [asked.index for asked in context.more()] == [1]
+    assert [partition.index for partition in context.more()] == [1]
     assert context.more() == []
     context.leave(waiter)
     watched[KEYS[0]].change()

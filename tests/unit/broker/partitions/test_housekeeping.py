@@ -246,13 +246,13 @@ async def test_a_disk_that_hangs_stops_the_retention_of_its_own_logs_only(
     rig.check.note_change()
     rig.clock.advance(KEPT_MS + 1)
     assert (hanging.log_start_offset, well.log_start_offset) == (0, 3)
-    held = len(rig.work)
+    work_count = len(rig.work)
     append(well, b"later")
     well.roll()
     rig.check.note_change()
     rig.clock.advance(KEPT_MS + CHECK_MS)
     assert well.log_start_offset == 4
-    assert len(rig.work) == held, "nothing more is asked of the disk that hangs"
+    assert len(rig.work) == work_count, "nothing more is asked of the disk that hangs"
     await rig.do_work()
     assert hanging.log_start_offset == 3
 
@@ -265,12 +265,12 @@ async def test_a_log_that_cannot_be_read_stops_no_other(
     rig.logs.close()
     rig.open()
     bad, good = (rig.logs.logs[TopicPartition(name, 0)] for name in ("a", "b"))
-    read = log_reads.survey
+    survey = log_reads.survey
 
     def fail_once(files: Any, segments: Any, oldest_ms: int) -> Any:
         if segments[0] is bad.segments.first and not rig.errors:
             raise OSError("bad block")
-        return read(files, segments, oldest_ms)
+        return survey(files, segments, oldest_ms)
 
     monkeypatch.setattr(log_reads, "survey", fail_once)
     rig.check.note_change()

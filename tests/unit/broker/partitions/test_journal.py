@@ -118,11 +118,11 @@ def test_an_append_is_in_the_log_when_it_returns(world: World) -> None:
     assert bench.append(0, [(b"c", b"3")]) == 2
     partition = world.partition(TOPIC)
     assert partition.high_watermark == 3
-    read = partition.read(0, 10_000, isolation_level=0, min_one_batch=True)
-    header = read_header(read.records)
+    content = partition.read(0, 10_000, isolation_level=0, min_one_batch=True)
+    header = read_header(content.records)
     now_ms = world.clock.now_ms()
     assert (header.leader_epoch, header.codec, header.producer_id) == (4, 1, -1)
-    assert decode_records(read.records) == [
+    assert decode_records(content.records) == [
         Record(0, now_ms, b"a", b"1"),
         Record(1, now_ms, b"b", None),
     ]
@@ -134,8 +134,8 @@ def test_a_transactional_append_belongs_to_its_producer(world: World) -> None:
     bench.journal.start()
     bench.append(0, [(b"a", b"1")], producer_id=9, producer_epoch=3)
     partition = world.partition(TOPIC)
-    read = partition.read(0, 10_000, isolation_level=0, min_one_batch=True)
-    header = read_header(read.records)
+    content = partition.read(0, 10_000, isolation_level=0, min_one_batch=True)
+    header = read_header(content.records)
     assert (header.producer_id, header.producer_epoch, header.is_transactional) == (9, 3, True)
     assert partition.last_stable_offset == 0
 
@@ -144,19 +144,19 @@ def test_staged_appends_are_told_in_order_once_they_are_written(world: World) ->
     bench = Bench(world)
     world.create(TOPIC, partition_image(), partition_image())
     bench.journal.start()
-    told: list[object] = []
+    outcomes: list[object] = []
     for index in (0, 1, 0):
         bench.journal.stage(
             index,
             run_all(bench.journal.batch_of([(b"k", b"v")])),
-            on_written=lambda offset, index=index: told.append((index, offset)),  # type: ignore[misc]
-            on_failed=told.append,
+            on_written=lambda offset, index=index: outcomes.append((index, offset)),  # type: ignore[misc]
+            on_failed=outcomes.append,
         )
-    assert told == []
+    assert outcomes == []
     assert world.partition(TOPIC).log_end_offset == 0
     bench.journal.flush()
-    assert sorted(told) == [(0, 0), (0, 1), (1, 0)]  # type: ignore[type-var]
-    assert told.index((0, 0)) < told.index((0, 1))
+    assert sorted(outcomes) == [(0, 0), (0, 1), (1, 0)]  # type: ignore[type-var]
+    assert outcomes.index((0, 0)) < outcomes.index((0, 1))
 
 
 def test_a_disk_that_refuses_fails_the_staged_appends_alone(world: World) -> None:
@@ -164,17 +164,17 @@ def test_a_disk_that_refuses_fails_the_staged_appends_alone(world: World) -> Non
     world.create(TOPIC)
     bench.journal.start()
     bench.append(0, [(b"a", b"1")])
-    told: list[object] = []
+    outcomes: list[object] = []
     batch = run_all(bench.journal.batch_of([(b"b", b"2")]))
-    bench.journal.stage(0, batch, on_written=told.append, on_failed=told.append)
+    bench.journal.stage(0, batch, on_written=outcomes.append, on_failed=outcomes.append)
     world.fail_next_write()
     world.manager.commit()
-    assert told == [ErrorCode.NOT_COORDINATOR]
+    assert outcomes == [ErrorCode.NOT_COORDINATOR]
     world.fail_next_write()
     assert error_of(lambda: bench.append(0, [(b"b", b"2")])) == ErrorCode.NOT_COORDINATOR
     world.files.fail_at = -1
     assert bench.append(0, [(b"c", b"3")]) == 1
-    assert told == [ErrorCode.NOT_COORDINATOR]
+    assert outcomes == [ErrorCode.NOT_COORDINATOR]
 
 
 def test_errors_of_the_log_are_told_as_the_coordinator_does(world: World) -> None:
@@ -274,8 +274,8 @@ async def test_a_gap_at_the_end_comes_from_compaction_or_damage(world: World) ->
     assert bench.journal.state_of(1) is JournalState.FAILED
 
 
-@pytest.mark.parametrize("where", ["on_batch", "on_loaded", "decode"])
-async def test_a_failed_load_is_repeated_with_the_next_epoch(world: World, where: str) -> None:
+@pytest.mark.parametrize("place", ["on_batch", "on_loaded", "decode"])
+async def test_a_failed_load_is_repeated_with_the_next_epoch(world: World, place: str) -> None:
     """As in Kafka 4, the same epoch again changes nothing."""
     writer = Bench(world)
     world.create(TOPIC)
@@ -283,8 +283,8 @@ async def test_a_failed_load_is_repeated_with_the_next_epoch(world: World, where
     writer.append(0, [(b"k", b"v")])
     broken = True
 
-    def fail_at(here: str) -> None:
-        if broken and here == where:
+    def fail_at(step: str) -> None:
+        if broken and step == place:
             raise ValueError("a bug")
 
     def decode(_header: BatchHeader, records: list[Record]) -> list[Record]:
@@ -399,11 +399,11 @@ def test_a_new_epoch_of_the_same_leader_changes_nothing(world: World) -> None:
     bench.journal.on_leadership(world.image.topics[TOPIC], 0)
     assert bench.listener.events == ["loaded 0"]
     assert bench.journal.leader_epoch_of(0) == 5
-    told: list[object] = []
+    outcomes: list[object] = []
     batch = run_all(bench.journal.batch_of([(b"k", b"v")]))
-    bench.journal.stage(0, batch, on_written=told.append)
+    bench.journal.stage(0, batch, on_written=outcomes.append)
     bench.journal.flush()
-    assert told == [0]
+    assert outcomes == [0]
 
 
 def test_a_deleted_topic_is_unloaded_and_comes_back_empty(world: World) -> None:

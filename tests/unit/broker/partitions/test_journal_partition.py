@@ -42,43 +42,43 @@ def test_records_that_do_not_fill_their_batch_are_corrupt() -> None:
 
 
 def test_an_append_is_told_once_whether_it_was_written() -> None:
-    told: list[object] = []
-    staged = StagedAppend(told.append, told.append)
+    outcomes: list[object] = []
+    staged = StagedAppend(outcomes.append, outcomes.append)
     staged.first_offset = 5
     assert staged.error_code == 0
     staged.error_code = ErrorCode.KAFKA_STORAGE_ERROR
     staged.error_code = ErrorCode.KAFKA_STORAGE_ERROR
     staged.succeed()
-    assert told == [ErrorCode.NOT_COORDINATOR]
+    assert outcomes == [ErrorCode.NOT_COORDINATOR]
     assert staged.error_code == ErrorCode.KAFKA_STORAGE_ERROR
-    written = StagedAppend(told.append, told.append)
-    written.first_offset = 6
-    written.succeed()
-    assert told == [ErrorCode.NOT_COORDINATOR, 6]
+    entry = StagedAppend(outcomes.append, outcomes.append)
+    entry.first_offset = 6
+    entry.succeed()
+    assert outcomes == [ErrorCode.NOT_COORDINATOR, 6]
 
 
 def test_callbacks_end_when_leadership_ends(world: World) -> None:
     world.create("t")
     partition = JournalPartition(world.partition())
-    told: list[int] = []
-    staged = StagedAppend(told.append, None)
+    outcomes: list[int] = []
+    staged = StagedAppend(outcomes.append, None)
     staged.first_offset = staged.last_offset = 0
     partition.staged.append(staged)
     partition.stay()
     partition.leave()
     world.append(b"x")
     world.manager.commit()
-    assert told == []
+    assert outcomes == []
     partition.stay()
     world.append(b"y")
     world.manager.commit()
-    assert told == [0]
+    assert outcomes == [0]
     partition.complete()  # a new leader epoch: it stays where it is
     assert world.partition().waiters == {partition: None}
 
 
-def entry(told: list[object], offset: int) -> StagedAppend:
-    staged = StagedAppend(told.append, told.append)
+def entry(outcomes: list[object], offset: int) -> StagedAppend:
+    staged = StagedAppend(outcomes.append, outcomes.append)
     staged.first_offset = staged.last_offset = offset
     return staged
 
@@ -87,21 +87,21 @@ def test_entries_are_told_below_the_high_watermark_and_followers_behind_them(wor
     """A record that is written and not synced yet has not happened; a marker behind it waits."""
     world.create("t")
     partition = JournalPartition(world.partition())
-    told: list[object] = []
-    partition.when_told(lambda: told.append("at once"))
-    assert told == ["at once"]
+    outcomes: list[object] = []
+    partition.when_told(lambda: outcomes.append("at once"))
+    assert outcomes == ["at once"]
     partition.stay()
     for offset in (0, 1):
         world.append(b"x")
-        partition.staged.append(entry(told, offset))
-    partition.when_told(lambda: told.append("behind both"))
+        partition.staged.append(entry(outcomes, offset))
+    partition.when_told(lambda: outcomes.append("behind both"))
     world.partition().log.write_staged()
     partition.on_progress()
-    assert told == ["at once"]
+    assert outcomes == ["at once"]
     world.partition().advance_high_watermark(1)
-    assert told == ["at once", 0]
+    assert outcomes == ["at once", 0]
     world.partition().advance_high_watermark(2)
-    assert told == ["at once", 0, 1, "behind both"]
+    assert outcomes == ["at once", 0, 1, "behind both"]
 
 
 def test_entries_behind_a_refused_entry_are_refused_with_it(world: World) -> None:
@@ -111,12 +111,12 @@ def test_entries_behind_a_refused_entry_are_refused_with_it(world: World) -> Non
     refused = StagedAppend(None, None)
     refused.last_offset = 0
     partition.staged.append(refused)
-    told: list[object] = []
-    partition.when_told(lambda: told.append("visible"), told.append)
-    partition.when_told(lambda: told.append("its turn"))
-    assert told == []
+    outcomes: list[object] = []
+    partition.when_told(lambda: outcomes.append("visible"), outcomes.append)
+    partition.when_told(lambda: outcomes.append("its turn"))
+    assert outcomes == []
     refused.error_code = int(ErrorCode.KAFKA_STORAGE_ERROR)
     partition.complete()
-    assert told == [ErrorCode.NOT_COORDINATOR, "its turn"]
-    partition.when_told(lambda: told.append("at once"))
-    assert told[2:] == ["at once"]
+    assert outcomes == [ErrorCode.NOT_COORDINATOR, "its turn"]
+    partition.when_told(lambda: outcomes.append("at once"))
+    assert outcomes[2:] == ["at once"]

@@ -50,8 +50,8 @@ def deletion_of(world: World, count: int) -> LogDeletion:
 
 def test_a_step_takes_one_log(world: World) -> None:
     deletion = deletion_of(world, 3)
-    left = [len(world.logs.logs) for _ in deletion.steps()]
-    assert left == [2, 1, 0]
+    counts = [len(world.logs.logs) for _ in deletion.steps()]
+    assert counts == [2, 1, 0]
 
 
 def test_few_timers_wait_for_the_files(world: World) -> None:
@@ -59,11 +59,11 @@ def test_few_timers_wait_for_the_files(world: World) -> None:
     list(deletion_of(world, count).steps())
     assert [delay_ms for delay_ms, _ in world.later] == [5] * 3
     path = world.logs.directories[0].path
-    left = []
+    counts = []
     for _, remove in world.later:
         remove()
-        left.append(len(world.files.list_directories(path)))
-    assert left == [REMOVED_AT_ONCE + 1, 1, 0]
+        counts.append(len(world.files.list_directories(path)))
+    assert counts == [REMOVED_AT_ONCE + 1, 1, 0]
 
 
 def test_a_disk_that_refuses_one_log_costs_no_other(world: World) -> None:
@@ -157,8 +157,8 @@ async def test_the_logs_of_a_topic_that_has_left_go_durably(world: World) -> Non
     ((delay_ms, remove),) = world.later
     assert delay_ms == 60_000
     world.files.power_cut()
-    left = world.files.list_directories(world.logs.directories[0].path)
-    assert [name.endswith("-delete") for name in left] == [True] * 3
+    directories = world.files.list_directories(world.logs.directories[0].path)
+    assert [name.endswith("-delete") for name in directories] == [True] * 3
     assert len(world.later) == 1
     remove()
     assert world.files.list_directories(world.logs.directories[0].path) == []
@@ -309,8 +309,8 @@ async def open_tree(path: Path) -> EmbeddedTree:
 async def forget_topic(path: Path, name: str) -> None:
     """Let the tree know nothing of a topic, as when it was deleted by somebody else."""
     tree = await open_tree(path)
-    gone = [*reversed(await tree.subtree(f"/brokers/topics/{name}")), f"/config/topics/{name}"]
-    await tree.multi([Delete(node) for node in gone])
+    paths = [*reversed(await tree.subtree(f"/brokers/topics/{name}")), f"/config/topics/{name}"]
+    await tree.multi([Delete(node) for node in paths])
     await tree.close()
 
 
@@ -345,9 +345,9 @@ async def test_a_log_without_a_topic_is_named_and_kept_whole(
             retention.delete_old_segments(log, log.log_end_offset, clock.now_ms())
             assert len(log.segments) == segments_left
     async with InProcessBroker(forgotten, SETTINGS, clock=ManualClock()) as running:
-        found = running.broker.logs.get("forgotten", 0)
-        assert found is not None
-        assert values_of(found) == [b"old", b"older than a week soon"]
+        kept_log = running.broker.logs.get("forgotten", 0)
+        assert kept_log is not None
+        assert values_of(kept_log) == [b"old", b"older than a week soon"]
 
 
 async def test_a_topic_of_its_name_begins_empty_and_serves_at_once(forgotten: Path) -> None:
@@ -408,11 +408,11 @@ def test_a_topic_that_comes_back_is_served_from_its_log(world: World) -> None:
     world.create("t", partition_image(replicas=(0, 1), isr=(0,)))
     world.append(b"x")
     world.manager.commit()
-    before = world.partition()
-    before.advance_high_watermark(1)
-    rules = before.log.config
+    partition = world.partition()
+    partition.advance_high_watermark(1)
+    rules = partition.log.config
     topic = withdraw(world)
-    assert not before.has_log
+    assert not partition.has_log
     assert world.logs.get("t", 0).config is not rules  # type: ignore[union-attr]
     world.image.topics["t"] = world.image.topic_by_id[topic.topic_id] = topic
     world.manager.on_topic_created(topic)
@@ -431,18 +431,18 @@ async def test_a_large_topic_goes_missing_in_slices_and_may_come_back_before_the
     monkeypatch.setattr(slices, "SLICE_S", 0.0)
     count = 5 * DELETED_AT_ONCE
     world.create("t", *[partition_image()] * count)
-    before = list(world.manager.of_topic("t").values())
+    partitions = list(world.manager.of_topic("t").values())
     turns = Turns()
     topic = withdraw(world)
-    assert any(partition.has_log for partition in before)
-    await eventually(lambda: not any(partition.has_log for partition in before))
+    assert any(partition.has_log for partition in partitions)
+    await eventually(lambda: not any(partition.has_log for partition in partitions))
     assert turns.stop() >= count - 1
     world.create("t", *[partition_image()] * count)
-    before = list(world.manager.of_topic("t").values())
+    partitions = list(world.manager.of_topic("t").values())
     withdraw(world)
     world.image.topics["t"] = world.image.topic_by_id[topic.topic_id] = topic
     world.manager.on_topic_created(topic)
-    assert not any(partition.has_log for partition in before)
+    assert not any(partition.has_log for partition in partitions)
     assert all(partition.has_log for partition in world.manager.of_topic("t").values())
     assert len(world.logs.logs) == count
 

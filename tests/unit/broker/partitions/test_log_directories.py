@@ -82,11 +82,11 @@ def test_a_disk_that_is_full_stays(rig: Rig) -> None:
 
 def test_answers_about_unwritten_records_fail(rig: Rig) -> None:
     claim = rig.append(b"v", index=1)
-    kept = rig.append(b"v", index=0)
+    other_entry = rig.append(b"v", index=0)
     rig.break_disk(1)
     rig.manager.commit()
     assert claim.error_code == ErrorCode.KAFKA_STORAGE_ERROR
-    assert (kept.error_code, kept.base_offset) == (ErrorCode.NONE, 0)
+    assert (other_entry.error_code, other_entry.base_offset) == (ErrorCode.NONE, 0)
 
 
 async def test_a_wait_for_a_lost_partition_is_answered(rig: Rig) -> None:
@@ -213,9 +213,9 @@ async def test_a_partition_moves_while_it_is_served(log_moves_rig: LogMovesRig) 
     assert log_moves_rig.directory == log_moves_rig.paths[1]
     assert log_moves_rig.partition() is partition
     assert (claim.error_code, claim.base_offset) == (0, 1)
-    read = partition.read(0, 1000, isolation_level=0, min_one_batch=True)
-    assert b"before" in bytes(read.records)
-    assert b"meanwhile" in bytes(read.records)
+    content = partition.read(0, 1000, isolation_level=0, min_one_batch=True)
+    assert b"before" in bytes(content.records)
+    assert b"meanwhile" in bytes(content.records)
     assert log_moves_rig.append(b"after").base_offset == 2
     assert log_moves_rig.moves.in_directory(log_moves_rig.paths[1]) == []
 
@@ -361,8 +361,8 @@ async def test_a_bug_in_the_exchange_takes_the_directory_offline(
     log_moves_rig: LogMovesRig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The partition has the old log, the log manager the new one: neither can be served."""
-    told: list[StorageError] = []
-    log_moves_rig.manager.on_storage_error = told.append
+    outcomes: list[StorageError] = []
+    log_moves_rig.manager.on_storage_error = outcomes.append
 
     def fail(*_: object) -> None:
         raise RuntimeError("a bug")
@@ -370,7 +370,7 @@ async def test_a_bug_in_the_exchange_takes_the_directory_offline(
     monkeypatch.setattr(Partition, "exchange_log", fail)
     log_moves_rig.moves.alter(NAME, log_moves_rig.paths[1])
     await log_moves_rig.settle()
-    assert [(error.log_directory, error.is_lasting) for error in told] == [
+    assert [(error.log_directory, error.is_lasting) for error in outcomes] == [
         (log_moves_rig.paths[1], True)
     ]
     assert "a bug" in caplog.text

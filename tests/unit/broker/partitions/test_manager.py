@@ -98,11 +98,11 @@ def test_leadership_comes_and_goes(world: World) -> None:
 
 def test_a_new_epoch_of_the_same_leader_keeps_the_partition(world: World) -> None:
     world.create("t")
-    before = world.partition()
+    partition = world.partition()
     world.change("t", 0, partition_image(epoch=4, isr=(0, 1)))
-    assert world.partition() is before
-    assert isinstance(before.role, Leader)
-    assert (before.leader_epoch, before.role.metadata_isr) == (4, [0, 1])
+    assert world.partition() is partition
+    assert isinstance(partition.role, Leader)
+    assert (partition.leader_epoch, partition.role.metadata_isr) == (4, [0, 1])
 
 
 def test_added_partitions_are_made(world: World) -> None:

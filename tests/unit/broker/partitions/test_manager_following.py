@@ -47,10 +47,10 @@ def lead(world: World, *values: bytes, epoch: int = 0) -> None:
 def replicate(world: World, led: Partition, follower: Partition, *, watermark: int = -1) -> None:
     """One fetch from the follower's end, and what it does with the answer."""
     offset = max(follower.log_end_offset, led.log_start_offset)
-    read = led.read(offset, 1 << 20, isolation_level=0, min_one_batch=True)
+    content = led.read(offset, 1 << 20, isolation_level=0, min_one_batch=True)
     world.manager.append_as_follower(
         follower,
-        memoryview(bytes(read.records)),
+        memoryview(bytes(content.records)),
         leader_high_watermark=led.high_watermark if watermark < 0 else watermark,
         leader_log_start_offset=led.log_start_offset,
     )
@@ -59,12 +59,12 @@ def replicate(world: World, led: Partition, follower: Partition, *, watermark: i
 def content(partition: Partition) -> list[tuple[int, int, int]]:
     """Base offset, leader epoch and CRC of every batch."""
     log = partition.log
-    read = log_reads.read(
+    content = log_reads.read(
         log, log.log_start_offset, 1 << 20, end_offset=log.log_end_offset, min_one_batch=True
     )
     return [
         (record.base_offset, record.leader_epoch, record.crc)
-        for _, record in iterate_headers(read.records)
+        for _, record in iterate_headers(content.records)
     ]
 
 
@@ -205,8 +205,8 @@ def test_a_disk_that_refuses_is_told(world: World, led: Partition, follower: Par
     lead(world, b"b")
     refused: list[object] = []
     world.manager.on_storage_error = refused.append
-    read = led.read(1, 1 << 20, isolation_level=0, min_one_batch=True)
-    records = memoryview(bytes(read.records))
+    content = led.read(1, 1 << 20, isolation_level=0, min_one_batch=True)
+    records = memoryview(bytes(content.records))
     world.fail_next_write()
     with pytest.raises(KafkaError) as caught:
         world.manager.append_as_follower(

@@ -31,8 +31,8 @@ NONE = ErrorCode.NONE
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
-    async with transactional_world(tmp_path) as made:
-        yield made
+    async with transactional_world(tmp_path) as new_world:
+        yield new_world
 
 
 def writer_of(world: World) -> MarkerWriter:
@@ -46,9 +46,9 @@ def write(
     writer: MarkerWriter | None = None,
 ) -> Codes:
     """Markers that need no sync are visible at once."""
-    told: list[Codes] = []
-    (writer or writer_of(world)).write(ending, names, told.append)
-    (codes,) = told
+    outcomes: list[Codes] = []
+    (writer or writer_of(world)).write(ending, names, outcomes.append)
+    (codes,) = outcomes
     return codes
 
 
@@ -72,8 +72,8 @@ async def test_a_marker_ends_the_transaction_in_each_partition(world: World) -> 
         missing: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     }
     for index in (0, 1):
-        found = await world.fetch(index=index)
-        assert (found.last_stable_offset, len(found.aborted_transactions)) == (2, 1)
+        records = await world.fetch(index=index)
+        assert (records.last_stable_offset, len(records.aborted_transactions)) == (2, 1)
     entry = world.running.partitions.get("t", 0).producers()[producer_id]
     assert (entry.transaction_start, entry.coordinator_epoch) == (-1, 0)
 
@@ -162,14 +162,14 @@ async def test_a_marker_counts_when_it_is_synced(world: World) -> None:
         world.running.broker.services.dynamic.set_topic("t", {"flush.messages": "1"})
         world.running.partitions.on_topic_config("t")
         disk.hold()
-        told: list[Codes] = []
+        outcomes: list[Codes] = []
         ending = EndOfTransaction(producer_id, epoch, 0, is_commit=True)
-        writer_of(world).write(ending, [T0], told.append)
-        assert told == []
+        writer_of(world).write(ending, [T0], outcomes.append)
+        assert outcomes == []
         if is_refused:
             disk.error = StorageError("fsync: no")
         disk.go_on()
-        assert told == [{T0: ErrorCode.KAFKA_STORAGE_ERROR if is_refused else NONE}]
+        assert outcomes == [{T0: ErrorCode.KAFKA_STORAGE_ERROR if is_refused else NONE}]
 
 
 async def test_a_marker_of_another_coordinator_waits_for_the_time_of_a_request(
@@ -196,7 +196,7 @@ async def test_a_marker_of_another_coordinator_waits_for_the_time_of_a_request(
         world.clock.advance(world.running.broker.config.request_timeout_ms)
         answer: Any = await coordinator.receive()
     (result,) = answer.markers
-    assert {found.partition_index: found.error_code for found in result.topics[0].partitions} == {
+    assert {part.partition_index: part.error_code for part in result.topics[0].partitions} == {
         0: ErrorCode.REQUEST_TIMED_OUT,
         7: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     }
@@ -213,10 +213,10 @@ async def test_a_leader_that_goes_leaves_the_marker_to_the_next_one(world: World
     world.running.broker.services.dynamic.set_topic("t", {"flush.messages": "1"})
     world.running.partitions.on_topic_config("t")
     disk.hold()
-    told: list[Codes] = []
+    outcomes: list[Codes] = []
     ending = EndOfTransaction(producer_id, epoch, 0, is_commit=True)
-    writer_of(world).write(ending, [T0], told.append)
+    writer_of(world).write(ending, [T0], outcomes.append)
     world.running.partitions.wake_all()
-    assert told == [{T0: ErrorCode.NOT_LEADER_OR_FOLLOWER}]
+    assert outcomes == [{T0: ErrorCode.NOT_LEADER_OR_FOLLOWER}]
     disk.go_on()
-    assert len(told) == 1
+    assert len(outcomes) == 1

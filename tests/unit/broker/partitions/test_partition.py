@@ -134,9 +134,9 @@ def test_epochs_and_the_offsets_where_they_ended(world: World) -> None:
 def test_lookups_see_staged_records(world: World) -> None:
     world.create("t")
     world.append(b"a")
-    found = world.partition().offset_for_timestamp(START_MS)
-    assert found is not None
-    assert found.offset == 0
+    position = world.partition().offset_for_timestamp(START_MS)
+    assert position is not None
+    assert position.offset == 0
     world.append(b"b")
     largest = world.partition().max_timestamp_offset()
     assert largest is not None
@@ -159,7 +159,7 @@ def test_a_disk_that_cannot_be_read_is_a_storage_error(
     world.create("t")
     partition = world.partition()
 
-    def failing(*_: object, **_named: object) -> None:
+    def failing(*_: object, **_options: object) -> None:
         raise StorageError("gone")
 
     monkeypatch.setattr(log_reads, method, failing)

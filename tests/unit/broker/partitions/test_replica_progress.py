@@ -23,10 +23,10 @@ NOW_MS = 1_000_000
 
 
 def fetch(
-    known: ReplicaProgress, offset: int, leader_end_offset: int, now_ms: int = NOW_MS
+    progress: ReplicaProgress, offset: int, leader_end_offset: int, now_ms: int = NOW_MS
 ) -> ReplicaProgress:
     return fetched(
-        known, now_ms, offset=offset, log_start_offset=0, leader_end_offset=leader_end_offset
+        progress, now_ms, offset=offset, log_start_offset=0, leader_end_offset=leader_end_offset
     )
 
 
@@ -73,18 +73,18 @@ def test_a_follower_with_every_record_is_caught_up_however_long_ago() -> None:
 
 
 def test_a_new_leader_knows_no_offsets() -> None:
-    known = fetch(ReplicaProgress(), 10, 10)
-    fresh = at_new_epoch(known, NOW_MS, 10, is_new_leader=True, in_isr=True)
+    progress = fetch(ReplicaProgress(), 10, 10)
+    fresh = at_new_epoch(progress, NOW_MS, 10, is_new_leader=True, in_isr=True)
     assert fresh == ReplicaProgress(caught_up_ms=NOW_MS)
-    behind = at_new_epoch(known, NOW_MS, 10, is_new_leader=True, in_isr=False)
+    behind = at_new_epoch(progress, NOW_MS, 10, is_new_leader=True, in_isr=False)
     assert behind == ReplicaProgress()
 
 
 def test_a_leader_elected_again_keeps_the_offsets_it_knows() -> None:
-    known = fetch(ReplicaProgress(), 10, 12)
-    kept = at_new_epoch(known, NOW_MS + 5, 15, is_new_leader=False, in_isr=True)
-    assert kept == ReplicaProgress(10, 0, 15, NOW_MS + 5, NOW_MS + 5)
-    behind = at_new_epoch(known, NOW_MS + 5, 15, is_new_leader=False, in_isr=False)
+    progress = fetch(ReplicaProgress(), 10, 12)
+    renewed = at_new_epoch(progress, NOW_MS + 5, 15, is_new_leader=False, in_isr=True)
+    assert renewed == ReplicaProgress(10, 0, 15, NOW_MS + 5, NOW_MS + 5)
+    behind = at_new_epoch(progress, NOW_MS + 5, 15, is_new_leader=False, in_isr=False)
     assert behind == ReplicaProgress(10, 0, 15, 0, 0)
 
 
@@ -170,9 +170,9 @@ class Partition:
 
     def elect(self) -> None:
         self.epoch_start = self.end
-        for broker_id, known in self.followers.items():
+        for broker_id, progress in self.followers.items():
             self.followers[broker_id] = at_new_epoch(
-                known, self.now_ms, self.end, is_new_leader=False, in_isr=broker_id in self.isr
+                progress, self.now_ms, self.end, is_new_leader=False, in_isr=broker_id in self.isr
             )
 
     def append(self, count: int) -> None:
@@ -180,9 +180,9 @@ class Partition:
         self.advance()
 
     def fetch(self, broker_id: int, lag: int) -> None:
-        known = self.followers[broker_id]
-        offset = max(known.log_end_offset, self.end - lag, 0)
-        self.followers[broker_id] = fetch(known, offset, self.end, self.now_ms)
+        progress = self.followers[broker_id]
+        offset = max(progress.log_end_offset, self.end - lag, 0)
+        self.followers[broker_id] = fetch(progress, offset, self.end, self.now_ms)
         if may_join(self.followers[broker_id], self.high_watermark, self.epoch_start):
             self.isr.add(broker_id)
         self.advance()
@@ -200,9 +200,9 @@ class Partition:
         self.advance()
 
     def advance(self) -> None:
-        before = self.high_watermark
+        first_watermark = self.high_watermark
         self.high_watermark = high_watermark(
-            before,
+            first_watermark,
             self.end,
             followers=self.followers,
             isr=self.isr,
@@ -210,8 +210,8 @@ class Partition:
             now_ms=self.now_ms,
             lag_ms_max=LAG_MS,
         )
-        assert before <= self.high_watermark <= self.end
-        if self.high_watermark > before:
+        assert first_watermark <= self.high_watermark <= self.end
+        if self.high_watermark > first_watermark:
             ends = [self.followers[replica].log_end_offset for replica in self.isr if replica]
             assert all(self.high_watermark <= end for end in ends)
 
@@ -235,9 +235,9 @@ def test_the_high_watermark_goes_forward_and_never_beyond_the_isr(
 
 
 def test_a_follower_that_asked_for_the_end_again_was_caught_up_then() -> None:
-    known = ReplicaProgress(20, 0, 20, fetch_ms=5, caught_up_ms=5)
-    assert was_at_end(known, 9) == ReplicaProgress(20, 0, 20, fetch_ms=9, caught_up_ms=9)
-    assert was_at_end(known, 3) == known
+    progress = ReplicaProgress(20, 0, 20, fetch_ms=5, caught_up_ms=5)
+    assert was_at_end(progress, 9) == ReplicaProgress(20, 0, 20, fetch_ms=9, caught_up_ms=9)
+    assert was_at_end(progress, 3) == progress
     assert was_at_end(ReplicaProgress(), 9) == ReplicaProgress()
 
 

@@ -86,11 +86,11 @@ def clock() -> ManualClock:
 @pytest.fixture
 def replicas(clock: ManualClock) -> Replicas:
     """Broker 0 leads from offset 10 on, brokers 1 and 2 follow, all are in sync."""
-    made = Replicas(
+    new_replicas = Replicas(
         ReplicaRules(0, clock.now_ms, lambda: LAG_MS, lambda broker_id: broker_id != DEAD)
     )
-    made.lead(leader(isr=[0, 1, 2]), 10, is_new_epoch=True)
-    return made
+    new_replicas.lead(leader(isr=[0, 1, 2]), 10, is_new_epoch=True)
+    return new_replicas
 
 
 def leader(isr: list[int], start_offset: int = 10) -> Leader:

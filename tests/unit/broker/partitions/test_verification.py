@@ -18,8 +18,8 @@ ID = 5
 
 
 def partition_with(entry: ProducerEntry | None = None) -> Any:
-    known = {} if entry is None else {ID: entry}
-    return SimpleNamespace(unverified={}, producers=lambda: known)
+    entries = {} if entry is None else {ID: entry}
+    return SimpleNamespace(unverified={}, producers=lambda: entries)
 
 
 def entry(epoch: int, start: int = -1, *batches: RecentBatch) -> ProducerEntry:
@@ -68,9 +68,9 @@ def test_kip_890_a_producer_that_the_log_does_not_know_begins_with_0() -> None:
     with pytest.raises(KafkaError) as caught:
         verification.check_sequence(partition, ID, 4)
     assert caught.value.code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-    known = partition_with(entry(0, -1, RecentBatch(3, 3, 0, 0)))
-    begin(known, 0, 4, bump=True)
-    verification.check_sequence(known, ID, 4)
+    partition_with_entry = partition_with(entry(0, -1, RecentBatch(3, 3, 0, 0)))
+    begin(partition_with_entry, 0, 4, bump=True)
+    verification.check_sequence(partition_with_entry, ID, 4)
 
 
 def test_a_marker_forgets_all_but_the_next_transaction() -> None:
@@ -88,11 +88,11 @@ def test_a_marker_forgets_all_but_the_next_transaction() -> None:
 def test_only_the_guard_of_the_own_question_lets_a_batch_in() -> None:
     """A marker and a new question in between: the first one's answer is about the past (ABA)."""
     partition = partition_with()
-    before = begin(partition, 0, 0)
-    verification.check_guard(partition, ID, 0, before)
+    ticket = begin(partition, 0, 0)
+    verification.check_guard(partition, ID, 0, ticket)
     verification.on_marker(partition, ID, 0)
     after = begin(partition, 0, 0)
-    for guard in (before, None):
+    for guard in (ticket, None):
         with pytest.raises(KafkaError) as caught:
             verification.check_guard(partition, ID, 0, guard)
         assert caught.value.code == ErrorCode.INVALID_TXN_STATE
