@@ -185,7 +185,7 @@ def test_a_count_is_that_of_the_newest_dump_for_each_request(
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     child = Child([sys.executable, "-c", ""], output=tmp_path / "output")
     child.wait(60)
-    counter = Counter(Running(HERE, tmp_path, child, 0))
+    counter = Counter(Running(OWN, tmp_path, child, 0))
     assert [counter.each(lambda: 4), counter.each(lambda: 2)] == [25.0, 100.0]
     log = (tmp_path / "log").read_text().split()
     assert log == ["--zero", "--instr=on", "--instr=off", "--dump"] * 2
