@@ -14,7 +14,7 @@ import time
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Final
 
-from minibroker.kafka.protocol.api_keys import API_VERSIONS, APIS, FETCH, PRODUCE
+from minibroker.kafka.protocol.api_keys import API_VERSIONS, APIS, FETCH, METADATA, PRODUCE
 from minibroker.proxy import codec
 from minibroker.proxy.addresses import (
     ADDRESSES,
@@ -283,6 +283,10 @@ class AnswerSide:
                 self._hold()
                 self._wire.run(self._change_when_open(pending, head, frame, answer, unknown))
                 return
+        if head.api_key == METADATA:
+            self._wire.note_brokers(
+                {broker.node_id: (broker.host, broker.port) for broker in answer.brokers}
+            )
         is_changed = self._fail(pending, answer)
         is_changed = self._readdress(head, answer) or is_changed
         self._send(

@@ -4,7 +4,9 @@
     127.0.0.1:9193 ─► kafka-2:9092        made when an answer names the broker for the first time
     127.0.0.1:9194 ─► kafka-3:9092
 
-A broker keeps its listener as long as the proxy runs. Belongs to the loop.
+A broker keeps its listener, also while it is away. Only when Metadata says that it has another
+address, the listener of its old one takes leave: it ends with its last connection. Belongs to the
+loop.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from minibroker.proxy.addresses import name_of
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from minibroker.proxy.addresses import Address
 
@@ -27,6 +29,8 @@ GATES_MAX: Final = 1_000
 PORTS_TRIED: Final = 100
 """Ports behind the first that are tried for a broker, before a free one is taken."""
 PORT_MAX: Final = 65_535
+PLACES_MAX: Final = 10_000
+"""Addresses of brokers that are compared with their next ones."""
 BACKLOG: Final = 1_024
 ANY_HOST: Final = ("0.0.0.0", "::")
 """Hosts of a listener that clients cannot connect to."""
@@ -42,6 +46,10 @@ class Gate:
         """Constant after the first start."""
         self.server: asyncio.Server | None = None
         """None while it does not listen."""
+        self.connection_count = 0
+        """Connections of clients."""
+        self.is_left = False
+        """True when its broker has gone to another address."""
 
 
 class Gates:
@@ -71,6 +79,8 @@ class Gates:
         self._opening = asyncio.Lock()
         self._refused: set[Address] = set()
         """Addresses that cannot be served."""
+        self._places: dict[tuple[Gate, int], Address] = {}
+        """Gate and id → the address that the broker behind the gate said last of that id."""
         self._next_port = port
 
     @property
@@ -109,10 +119,60 @@ class Gates:
         """
         gate = self._by_address.get(address)
         if gate is None:
-            return address if address in self._refused else None
+            return address if address in self._refused or self._are_full else None
         if self._advertised_host is not None:
             return self._advertised_host, gate.port
         return (local_host if self._host in ANY_HOST else self._host), gate.port
+
+    @property
+    def _are_full(self) -> bool:
+        """Return whether no more broker gets a listener: its clients go there directly."""
+        return len(self._by_address) + len(self._refused) >= GATES_MAX
+
+    def note_brokers(self, gate: Gate, brokers: Mapping[int, Address]) -> None:
+        """Take id → address of the brokers, as the one behind `gate` says in Metadata.
+
+        A broker that is not there may come back. One that is at another address than before has
+        left the old one.
+        """
+        present = set(brokers.values())
+        for address in present:
+            if address in self._by_address:
+                self._by_address[address].is_left = False
+        for broker_id, address in brokers.items():
+            old_address = self._places.get((gate, broker_id))
+            if old_address is None and len(self._places) >= PLACES_MAX:
+                continue
+            self._places[gate, broker_id] = address
+            if old_address not in present and old_address in self._by_address:
+                old_gate = self._by_address[old_address]
+                old_gate.is_left = True
+                self._end_unused(old_gate)
+
+    def join(self, gate: Gate) -> None:
+        """Count a connection of a client that begins."""
+        gate.connection_count += 1
+
+    def leave(self, gate: Gate) -> None:
+        """Count a connection of a client that ends."""
+        gate.connection_count -= 1
+        self._end_unused(gate)
+
+    def _end_unused(self, gate: Gate) -> None:
+        """End a listener that leads to an old address, once nobody uses it. The first one stays."""
+        if not gate.is_left or gate.connection_count or gate is self.first:
+            return
+        address = gate.targets[0]
+        if self._by_address.get(address) is not gate:
+            return  # it has ended; this connection was accepted before
+        del self._by_address[address]
+        for place in [place for place in self._places if place[0] is gate]:
+            del self._places[place]
+        if gate.server is not None:
+            gate.server.close()
+            gate.server = None
+        if gate.port > self.first.port:
+            self._next_port = min(self._next_port, gate.port)
 
     async def open_all(self, addresses: Iterable[Address]) -> str | None:
         """Listen for each of these brokers; return a sentence if one cannot be served."""
@@ -127,9 +187,9 @@ class Gates:
         if await self._is_first(address):
             self._by_address[address] = self.first
             return None
+        if self._are_full:
+            return None
         name = name_of(address)
-        if len(self._by_address) >= GATES_MAX:
-            return f"{name} is one broker more than {GATES_MAX}: clients go there directly"
         gate = Gate((address,), 0)
         ports = range(self._next_port, min(self._next_port + PORTS_TRIED, PORT_MAX + 1))
         for port in (*(ports if self._next_port > 1 else ()), 0):
@@ -145,6 +205,8 @@ class Gates:
         self._by_address[address] = gate
         if gate.port >= self._next_port > 1:
             self._next_port = gate.port + 1
+        if self._are_full:
+            return f"{GATES_MAX} brokers have a listener each: clients go to others directly"
         return None
 
     async def _is_first(self, address: Address) -> bool:

@@ -125,7 +125,8 @@ class Link:
         on_end: Callable[[Link], None],
     ) -> None:
         self._desk = desk
-        self._gate = gate
+        self.gate = gate
+        """The listener to which the client came. Constant."""
         self._gates = gates
         self._upstream = upstream
         self._on_end = on_end
@@ -166,7 +167,7 @@ class Link:
     async def _connect(self) -> None:
         """Connect to the first target that can be reached, and log in if the proxy does that."""
         failures = []
-        for address in self._gate.targets:
+        for address in self.gate.targets:
             try:
                 async with asyncio.timeout(CONNECT_TIMEOUT_S):
                     transport, session = await self._upstream.connect(address)
@@ -291,6 +292,10 @@ class Link:
     def own_address(self, address: Address) -> Address | None:
         """Do `Wire.own_address`."""
         return self._gates.own_address(address, self._local_host)
+
+    def note_brokers(self, brokers: dict[int, Address]) -> None:
+        """Do `Wire.note_brokers`."""
+        self._gates.note_brokers(self.gate, brokers)
 
     async def open_addresses(self, addresses: list[Address]) -> None:
         """Do `Wire.open_addresses`."""

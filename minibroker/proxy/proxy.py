@@ -142,9 +142,14 @@ class KafkaProxy:
             link.abort()
 
     def _make_end(self, gate: Gate) -> asyncio.BaseProtocol:
-        link = Link(self._desk, gate, self._gates, self._upstream, on_end=self._links.discard)
+        link = Link(self._desk, gate, self._gates, self._upstream, on_end=self._end)
         self._links.add(link)
+        self._gates.join(gate)
         return link.client
+
+    def _end(self, link: Link) -> None:
+        self._links.discard(link)
+        self._gates.leave(link.gate)
 
     def _log(self, exchange: Exchange) -> None:
         self.request_log.note(

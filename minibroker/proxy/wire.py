@@ -56,5 +56,8 @@ class Wire(Protocol):
     def own_address(self, address: Address) -> Address | None:
         """Return where the proxy listens for a broker, None while it does not."""
 
+    def note_brokers(self, brokers: dict[int, Address]) -> None:
+        """Note id → address of the brokers, as Kafka says in Metadata."""
+
     async def open_addresses(self, addresses: list[Address]) -> None:
         """Listen for these brokers. An address that cannot be served stays Kafka's own."""

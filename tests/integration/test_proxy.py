@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
 from struct import pack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import pytest
 from confluent_kafka import Consumer, Producer
 
+from minibroker.kafka.protocol.header import response_header
 from minibroker.kafka.protocol.messages.api_versions import ApiVersionsRequest
 from minibroker.kafka.protocol.messages.describe_cluster import DescribeClusterRequest
 from minibroker.kafka.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from minibroker.kafka.protocol.messages.find_coordinator import FindCoordinatorRequest
 from minibroker.kafka.protocol.messages.list_offsets import ListOffsetsRequest
-from minibroker.kafka.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from minibroker.kafka.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+)
 from minibroker.kafka.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
 )
+from minibroker.kafka.protocol.primitives import Writer
 from minibroker.testing import Broker, Cluster, Proxy
 from tests.support.batches import batch
 from tests.support.dialogues import RawClient
@@ -219,3 +227,49 @@ def test_half_a_connection_still_gets_its_answers(proxy: Proxy) -> None:
         client.ask(ApiVersionsRequest(), 0)
         client.socket.shutdown(socket.SHUT_WR)
         assert client.socket.recv(1) == b""
+
+
+class MovingKafka:
+    """Says in Metadata that broker 1 is at `address`, and nothing else."""
+
+    def __init__(self) -> None:
+        self.address = ("127.0.0.1", 1)
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self.bootstrap = f"127.0.0.1:{self._server.getsockname()[1]}"
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.close()
+
+    def _serve(self) -> None:
+        connection, _ = self._server.accept()
+        with connection, connection.makefile("rb") as requests:
+            while size := requests.read(4):
+                request = requests.read(int.from_bytes(size))
+                host, port = self.address
+                brokers = [MetadataResponseBroker(node_id=1, host=host, port=port)]
+                writer = Writer()
+                number = int.from_bytes(request[4:8])
+                writer.append(response_header(MetadataRequest.API_KEY, 9, number))
+                MetadataResponse(brokers=brokers).write(writer, 9)
+                answer = writer.to_bytes()
+                connection.sendall(pack(">i", len(answer)) + answer)
+
+
+def test_the_listener_of_an_old_address_is_gone_when_clients_get_the_new_one() -> None:
+    with (
+        MovingKafka() as kafka,
+        Proxy(kafka.bootstrap) as proxy,
+        RawClient(proxy.bootstrap) as client,
+    ):
+        for number in range(1, 5):
+            kafka.address = ("127.0.0.1", number)
+            (broker,) = client.ask(MetadataRequest(topics=[]), 9).brokers
+            assert proxy.brokers == {
+                proxy.bootstrap: kafka.bootstrap,
+                f"{broker.host}:{broker.port}": f"127.0.0.1:{number}",
+            }

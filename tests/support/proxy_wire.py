@@ -102,6 +102,9 @@ class Conversation:
         """Do `Wire.own_address`."""
         return OWN
 
+    def note_brokers(self, brokers: dict[int, Address]) -> None:
+        """Do `Wire.note_brokers`."""
+
     async def open_addresses(self, addresses: list[Address]) -> None:
         """Do `Wire.open_addresses`."""
 
