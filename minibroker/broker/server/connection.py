@@ -228,6 +228,7 @@ class Connection:
         start += 4
         end = start + size_bytes
         if end > buffer.end:
+            buffer.ends_early = True
             return None
         # Keys are below 128, so the second byte of the key tells the API.
         if api_key >= 0 and size_bytes > 1 and view[start + 1] != api_key:

@@ -46,6 +46,7 @@ class ReceiveBuffer:
         "_memory",
         "_reserved_bytes",
         "end",
+        "ends_early",
         "is_bounded",
         "lacks_memory",
         "size_bytes",
@@ -63,6 +64,9 @@ class ReceiveBuffer:
         self._reserved_bytes = 0
         self.view = _NONE
         self.start = self.end = self.size_bytes = 0
+        self.ends_early = False
+        """True once somebody met a frame at `start` that is not here to its end; until bytes come.
+        """
         self.lacks_memory = False
         """Nothing more may be read: the memory for requests is used up."""
         self.is_bounded = True
@@ -89,6 +93,7 @@ class ReceiveBuffer:
             self.size_bytes = len(self.view)
             self._is_lent = True
         self.end += size_bytes
+        self.ends_early = False
 
     def compact(self) -> None:
         """Give the buffer back if every frame is handled; else make room for the rest of a frame.
@@ -98,10 +103,14 @@ class ReceiveBuffer:
         """
         unhandled_bytes = self.end - self.start
         if unhandled_bytes == 0:
-            if self.size_bytes:
+            if self._is_lent:  # most often; nothing is reserved then
                 self._had_large_frames = self.end > BUFFER_BYTES
-                if not self._is_lent:
-                    self._memory.give_back(self.view)
+                self._is_lent = False
+                self.view = _NONE
+                self.start = self.end = self.size_bytes = 0
+            elif self.size_bytes:
+                self._had_large_frames = self.end > BUFFER_BYTES
+                self._memory.give_back(self.view)
                 self._forget()
             return
         self._take()

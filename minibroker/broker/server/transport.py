@@ -246,7 +246,7 @@ class ClientTransport(asyncio.BufferedProtocol):
             if run is None:
                 break
             self._complete(run)
-            if buffer.start == buffer.end:
+            if buffer.start == buffer.end or buffer.ends_early:
                 break
             ends_ns = ends_ns or run.started_ns + TURN_NS
             if run.handled_ns > ends_ns and connection.state is ConnectionState.OPEN:

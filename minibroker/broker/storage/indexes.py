@@ -120,16 +120,6 @@ class IndexFile:
         if self._last_key is None:
             self._last_key = self._read_last_key()
 
-    def _add(self, key: int, entry: bytes) -> None:
-        """Add an entry unless its key is not above the last one's. Raises OSError."""
-        last = self._last_key
-        if last is None:
-            last = self._read_last_key()
-        if key > last:
-            self._tail += entry
-            self.entry_count += 1
-            self._last_key = key
-
     def _read_last_key(self) -> int:
         """-1 while there is no entry: keys are never negative."""
         if not self.entry_count:
@@ -274,7 +264,11 @@ class OffsetIndex(IndexFile):
         Raises struct.error for an offset more than 2³¹-1 beyond the base.
         """
         relative = offset - self.base_offset
-        self._add(relative, _OFFSET_ENTRY.pack(relative, position))
+        last = self._last_key
+        if relative > (self._read_last_key() if last is None else last):
+            self._tail += _OFFSET_ENTRY.pack(relative, position)
+            self.entry_count += 1
+            self._last_key = relative
 
     def entry(self, index: int) -> tuple[int, int]:
         """Return (offset, position) of one entry. Raises OSError."""
@@ -366,7 +360,11 @@ class TimeIndex(IndexFile):
         """Add an entry if `timestamp` is larger than every one before. Raises struct.error beyond
         2³¹-1.
         """
-        self._add(timestamp, _TIME_ENTRY.pack(timestamp, offset - self.base_offset))
+        last = self._last_key
+        if timestamp > (self._read_last_key() if last is None else last):
+            self._tail += _TIME_ENTRY.pack(timestamp, offset - self.base_offset)
+            self.entry_count += 1
+            self._last_key = timestamp
 
     def entry(self, index: int) -> tuple[int, int]:
         """Return (timestamp, offset) of one entry. Raises OSError."""

@@ -454,7 +454,7 @@ class Segment:
         rule = self.index_rule
         if not rule.note(last_offset, max_timestamp, size_bytes, index_interval_bytes):
             return False
-        indexes = self.indexes
+        indexes = self._indexes or self.indexes
         rule.add_entry(indexes.offset, indexes.time, last_offset, position)
         return True
 

@@ -180,7 +180,8 @@ def _read_all(  # noqa: C901, PLR0912, PLR0915, PLR0917  calls would cost more t
         if index >= look_at:
             alike, stop, time, is_keyless = _read_run(body, position, end, index, count)
             if alike:
-                late, has_null_key = max(late, time), has_null_key or is_keyless
+                has_null_key = has_null_key or is_keyless
+                late = time if time > late else late
                 index, position = index + alike, stop
                 continue
             look_at = index + _RETRY_AFTER
@@ -235,7 +236,6 @@ def _read_all(  # noqa: C901, PLR0912, PLR0915, PLR0917  calls would cost more t
         return None
     earliest, latest = _times(header, late, -early - 1)
     is_known = earliest >= -_INT64_MAX and latest <= _INT64_MAX
-    is_known = earliest >= -_INT64_MAX and latest <= _INT64_MAX
     return (earliest, latest, is_consecutive, has_null_key) if is_known else None
 
 
@@ -258,8 +258,12 @@ def _read_run(
     deltas take one byte or two and are not negative. Raises IndexError, CorruptionError.
     """
     width, index_end = (1, _ONE_BYTE_END) if index < _ONE_BYTE_END else (2, _TWO_BYTES_END)
-    length, start = _written(body, position)
-    hop = start + (length >> 1) - position
+    length, more = body[position], body[position + 1]
+    if length > 0x7F >= more:
+        hop, start = 2 + ((length & 0x7F | more << 7) >> 1), position + 2
+    else:
+        length, start = _written(body, position)
+        hop = start + (length >> 1) - position
     number = min(count - index, index_end - index, (end - position) // hop, _RUN_MAX)
     if number < _RUN_MIN or body[position + hop] != body[position]:
         return _NO_RUN

@@ -160,6 +160,17 @@ def test_a_part_of_a_request_waits_for_its_rest() -> None:
     assert bytes(connection.next_request() or b"") == whole[4:]
 
 
+def test_the_buffer_knows_a_frame_without_its_end_until_bytes_come() -> None:
+    connection = open_connection()
+    buffer = connection.receive_buffer
+    receive(buffer, request(3) + request(3, b"body")[:-1])
+    assert [connection.next_request() is None, buffer.ends_early] == [False, False]
+    assert [connection.next_request() is None, buffer.ends_early] == [True, True]
+    receive(buffer, b"y")
+    assert not buffer.ends_early
+    assert connection.next_request() is not None
+
+
 def test_a_run_is_of_one_api() -> None:
     connection = open_connection()
     receive(connection.receive_buffer, request(3) + request(3) + request(18) + request(3))
