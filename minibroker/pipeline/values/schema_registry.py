@@ -14,11 +14,9 @@ settings have Java's names or the library's, behind `schema.registry.`:
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import tempfile
 from base64 import b64encode
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from confluent_kafka.schema_registry import SchemaRegistryClient
@@ -28,6 +26,7 @@ from minibroker.client.settings import with_stores_as_text
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka.cluster import REGISTRY_PREFIX, without_password
 from minibroker.pipeline.values.decoding import AVRO, KINDS, PROTOBUF, ValueSchema
+from minibroker.protoc import compile_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -40,7 +39,7 @@ _OF_CREDENTIALS: Final = "basic.auth.credentials.source"
 _REFERENCES_MAX: Final = 100
 _TEXT_MAX: Final = 4 << 20
 """Characters of a schema with all that it refers to, at most."""
-_PROTOC_SECONDS: Final = 60
+_PROTOC_SECONDS: Final = 60.0
 _STORES: Final = ("ssl.truststore.", "ssl.keystore.")
 _FILES: Final = {
     "ssl.truststore.certificates": "ssl.ca",
@@ -159,30 +158,10 @@ def descriptors(text: str, imported: Mapping[str, str]) -> str:
     Args:
         imported: path of an import → its text; Google's own are known.
 
-    Raises ValueError: protoc, in a process of its own, does not take it.
+    Raises ProtocError, a ValueError: protoc does not take it.
     """
-    with tempfile.TemporaryDirectory(prefix="minibroker-proto-") as directory:
-        root = Path(directory, "files")
-        for name, content in {**imported, "minibroker_value.proto": text}.items():
-            path = PurePosixPath(name)
-            if path.is_absolute() or ".." in path.parts:
-                raise ValueError(f"it imports {name!r}, which is no path of an import")
-            Path(root, path).parent.mkdir(parents=True, exist_ok=True)
-            Path(root, path).write_text(content, encoding="utf-8")
-        result = Path(directory, "result")
-        done = subprocess.run(
-            [
-                *(sys.executable, "-m", "grpc_tools.protoc", f"-I{root}", f"-I{_google()}"),
-                *("--include_imports", f"--descriptor_set_out={result}", "minibroker_value.proto"),
-            ],
-            capture_output=True,
-            text=True,
-            timeout=_PROTOC_SECONDS,
-            check=False,
-        )
-        if done.returncode:
-            raise ValueError(f"it is no .proto file ({done.stderr.strip()[:500]})")
-        return b64encode(result.read_bytes()).decode()
+    files = compile_files("minibroker_value.proto", text, imported, _PROTOC_SECONDS)
+    return b64encode(files).decode()
 
 
 def _pem_files(settings: dict[str, str], directory: Path) -> dict[str, str]:
@@ -205,10 +184,3 @@ def _pem_files(settings: dict[str, str], directory: Path) -> dict[str, str]:
     if "ssl.keystore.key" in texts and "ssl.key.password" in texts:
         files["ssl.key.password"] = texts["ssl.key.password"]
     return files
-
-
-def _google() -> Path:
-    """Return the directory of Google's .proto files."""
-    import grpc_tools  # noqa: PLC0415  only for Protobuf
-
-    return Path(grpc_tools.__file__).parent / "_proto"

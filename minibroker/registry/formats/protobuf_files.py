@@ -1,8 +1,7 @@
 """A .proto text, or a file descriptor in base64 ─► descriptors of it and of all that it imports.
 
-protoc comes with grpcio-tools and runs in a process of its own: it would hold Python's lock, and a
-hostile text could end it. Google's files are known (`google/type` from
-googleapis-common-protos), and two of Confluent's.
+`minibroker.protoc` makes descriptors of texts, and knows Google's files. Two of Confluent's are
+known here.
 
 Source: Protocol Buffers' language guides; Confluent's registry takes both forms.
 """
@@ -11,19 +10,14 @@ from __future__ import annotations
 
 import binascii
 import re
-import subprocess
-import sys
-import tempfile
 from base64 import b64decode
-from importlib.util import find_spec
-from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-import grpc_tools
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError
 
+from minibroker.protoc import ProtocError, check_path, compile_files
 from minibroker.registry.formats.limits import DEPTH_MAX
 from minibroker.registry.formats.parsed_schema import InvalidSchemaError
 
@@ -41,7 +35,6 @@ _TOKENS: Final = re.compile(
     r"|\"(?:[^\"\\\n]|\\.)*+\"?|'(?:[^'\\\n]|\\.)*+'?|[{}\[\]<>;,]",
     re.DOTALL,
 )
-_LOG_LINE: Final = re.compile(r"WARNING: All log|[IWE]\d{4} ")
 _OPENING, _CLOSING = frozenset("{[<"), frozenset("}]>")
 _META_TARGETS: Final = ("File", "Message", "Field", "Enum", "EnumValue")
 _CONFLUENT: Final = {
@@ -72,8 +65,11 @@ def read_files(text: str, references: Sequence[tuple[str, str]]) -> list[FileDes
     if not text.strip():
         raise InvalidSchemaError("it is empty")
     imported = {**_CONFLUENT, **dict(references)}
-    for name in imported:
-        _check_path(name)
+    try:
+        for name in imported:
+            check_path(name, OWN_NAME)
+    except ProtocError as error:
+        raise InvalidSchemaError(str(error)) from None
     descriptors = {
         name: _from_base64(name, content)
         for name, content in {**imported, OWN_NAME: text}.items()
@@ -130,32 +126,11 @@ def _compiled(text: str, imported: Mapping[str, str]) -> list[FileDescriptorProt
     """Return what protoc makes of a text and of the files that it imports."""
     for content in (text, *imported.values()):
         _check_shape(content)
-    with tempfile.TemporaryDirectory(prefix="minibroker-proto-") as directory:
-        root = Path(directory, "files")
-        for name, content in {**imported, OWN_NAME: text}.items():
-            path = root / PurePosixPath(name)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(content, encoding="utf-8")
-        result = Path(directory, "result")
-        command = [
-            *(sys.executable, "-m", "grpc_tools.protoc", f"-I{root}", *_google()),
-            *("--include_imports", f"--descriptor_set_out={result}", OWN_NAME),
-        ]
-        try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, timeout=_SECONDS, check=False
-            )
-        except subprocess.TimeoutExpired:
-            raise InvalidSchemaError(f"protoc takes longer than {_SECONDS:g} s") from None
-        if done.returncode:
-            raise InvalidSchemaError(f"it is no .proto file: {_errors(done.stderr, root):.500}")
-        return list(FileDescriptorSet.FromString(result.read_bytes()).file)
-
-
-def _errors(output: str, root: Path) -> str:
-    """Return the errors of protoc, without its own log and our paths."""
-    lines = [line for line in output.splitlines() if not _LOG_LINE.match(line)]
-    return "; ".join(lines).replace(f"{root}/", "").replace(OWN_NAME, "line")
+    try:
+        files = compile_files(OWN_NAME, text, imported, _SECONDS)
+    except ProtocError as error:
+        raise InvalidSchemaError(str(error)) from None
+    return list(FileDescriptorSet.FromString(files).file)
 
 
 def _from_base64(name: str, content: str) -> FileDescriptorProto:
@@ -168,20 +143,6 @@ def _from_base64(name: str, content: str) -> FileDescriptorProto:
     file.name = name
     file.ClearField("source_code_info")
     return file
-
-
-def _check_path(name: str) -> None:
-    """Check the name of a reference. Raises InvalidSchemaError."""
-    path = PurePosixPath(name)
-    if (
-        path.is_absolute()
-        or not name
-        or len(name) > 255
-        or ".." in path.parts
-        or name == OWN_NAME
-        or not name.isprintable()
-    ):
-        raise InvalidSchemaError(f"{name!r:.100} is no path of an import")
 
 
 def _check_shape(text: str) -> None:
@@ -198,13 +159,3 @@ def _check_shape(text: str) -> None:
         parts += len(character) == 1
         if parts > PARTS_MAX:
             raise InvalidSchemaError(f"more than {PARTS_MAX} parts; no more are allowed")
-
-
-def _google() -> list[str]:
-    """Return options for the directories of Google's .proto files, and for no other directory."""
-    types = find_spec("google.type")
-    places = list(types.submodule_search_locations or ()) if types is not None else []
-    return [
-        f"-I{Path(grpc_tools.__file__).parent / '_proto'}",
-        *(f"-Igoogle/type={place}" for place in places),
-    ]
