@@ -47,7 +47,7 @@ OTHER_CLIENTS := $(if $(shell command -v npm),kafkajs $(CLIENTS)/typescript/.don
 # Python keeps what it compiled, whatever the environment says: the tests start hundreds of brokers.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run quick matrix coverage examples nightly dist wheels docs test fuzz crash simulation fire pipeline-fire standalone situations move outgrow secure-move client-suites proxy-suites lint format bench bench-diff waits pictures release-dialogues smoke java registry registry-calls kerberos kafkajs sarama secured-client numbered-client registry-client compose-reader actionlint generate clean
+.PHONY: help run quick matrix coverage examples nightly dist wheels docs test fuzz crash simulation fire pipeline-fire standalone situations move outgrow secure-move client-suites proxy-suites lint format bench bench-diff waits pictures release-dialogues smoke console-tail java registry registry-calls kerberos kafkajs sarama secured-client numbered-client registry-client compose-reader actionlint generate clean
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -118,6 +118,9 @@ fire: $(VENV)/.test java ## exactly once while a broker alone, one of three, one
 
 pipeline-fire: $(VENV)/.test java $(if $(MVN),$(SPARK_CLASSES)) ## the pipeline's jobs, brokers and workers killed 50 times each, an hour
 	MINIBROKER_PIPELINE_KILLS=50 $(BIN)/python -m pytest tests/pipeline -k killed_anywhere $(ARGS)
+
+console-tail: $(VENV)/.test ## the console follows 100,000 records a second for 20 s: its memory, its nodes, the broker's loop
+	MINIBROKER_TAIL_SECONDS=20 $(BIN)/python -m pytest --log-cli-level INFO tests/browser/test_console_tail.py $(ARGS)
 
 standalone: $(VENV)/.test java $(if $(MVN),$(SPARK_CLASSES)) ## the pipeline's jobs on a master and two workers of Spark, with Pythons of their own, 5 minutes
 	MINIBROKER_STANDALONE=1 $(BIN)/python -m pytest tests/pipeline/test_standalone.py $(ARGS)

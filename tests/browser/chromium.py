@@ -71,6 +71,7 @@ def new_driver(downloads: Path) -> webdriver.Chrome:
     for switch in _SWITCHES:
         options.add_argument(switch)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    options.add_experimental_option("perfLoggingPrefs", {"enablePage": False})
     options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
     return webdriver.Chrome(options=options, service=Service(executable_path=str(programs[1])))
 

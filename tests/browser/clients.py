@@ -44,17 +44,16 @@ def write(broker: ConsoleBroker, topic: str, value: bytes | None, **fields: Any)
         raise KafkaException(errors[0])
 
 
-def first_record(broker: ConsoleBroker, topic: str, partition: int) -> Message:
-    """Return the first record of a partition."""
+def consumed(broker: ConsoleBroker, topic: str, offset: int, count: int) -> list[Message]:
+    """Return so many committed records of partition 0, from an offset on."""
     consumer = Consumer({"bootstrap.servers": broker.address, "group.id": "a-reader"})
     try:
-        consumer.assign([TopicPartition(topic, partition, 0)])
-        message = consumer.poll(WAIT_S)
+        consumer.assign([TopicPartition(topic, 0, offset)])
+        messages = consumer.consume(count, WAIT_S)
     finally:
         consumer.close()
-    assert message is not None
-    assert message.error() is None
-    return message
+    assert [message.error() for message in messages] == [None] * count
+    return messages
 
 
 def hang(broker: ConsoleBroker, topic: str, producer_id: int) -> None:
@@ -117,3 +116,16 @@ def member_of(broker: ConsoleBroker, group: str, topic: str, **config: Any) -> I
 def status_of(broker: ConsoleBroker, path: str) -> Any:
     """Return the JSON of a path of the control API."""
     return requests.get(broker.url + path, timeout=WAIT_S).json()
+
+
+def quotas_of(broker: ConsoleBroker, client_id: str) -> dict[str, float]:
+    """Return the quotas of a client id, as Kafka's clients ask for them."""
+    host, _, port = broker.address.rpartition(":")
+    talk = Dialogue(host, int(port), scenario="", api="describe_client_quotas", version=0)
+    component = {"entity_type": "client-id", "match_type": 0, "match": client_id}
+    answer = talk.quietly("describe_client_quotas", 0, components=[component], strict=True)
+    talk.close()
+    assert answer["error_code"] == 0, answer
+    return {
+        value["key"]: value["value"] for entry in answer["entries"] for value in entry["values"]
+    }

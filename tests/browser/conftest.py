@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tests.browser.chromium import ConsolePage
 
 START_SECONDS = 120.0
+CONTROL = "minibroker control on "
 
 
 class ConsoleBroker(NamedTuple):
@@ -26,6 +27,8 @@ class ConsoleBroker(NamedTuple):
 
     address: str
     url: str
+    others: tuple[str, ...] = ()
+    """The URLs of the other brokers' consoles."""
 
 
 @pytest.fixture(scope="session")
@@ -72,8 +75,9 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Co
         process = ManagedProcess(command, directory / f"{len(processes)}.log")
         processes.append(process)
         process.wait_until(ready_file.exists, START_SECONDS, "the ready file")
-        address, url, *_ = [line.rpartition(" ")[2] for line in ready_file.read_text().splitlines()]
-        return ConsoleBroker(address, url)
+        first, *lines = ready_file.read_text().splitlines()
+        url, *others = [line.split()[-1] for line in lines if line.startswith(CONTROL)]
+        return ConsoleBroker(first.split()[-1], url, tuple(others))
 
     yield start
     for process in processes:
@@ -99,7 +103,14 @@ def proxy(
 @pytest.fixture(scope="session")
 def console_broker(start: Callable[..., ConsoleBroker]) -> ConsoleBroker:
     """Return the broker that most tests share; each has topics and groups of its own."""
-    return start("--topic", "orders:3")
+    # A transaction may hang only where its partitions are not verified.
+    return start("--topic", "orders:3", "--set", "transaction.partition.verification.enable=false")
+
+
+@pytest.fixture(scope="session")
+def three_brokers(start: Callable[..., ConsoleBroker]) -> ConsoleBroker:
+    """Return the first of three brokers of one process; each test leaves all of them running."""
+    return start("--brokers", "3", "--topic", "orders:3")
 
 
 @pytest.fixture

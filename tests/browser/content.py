@@ -123,6 +123,8 @@ class Scene(NamedTuple):
     title: str
     prepare: Callable[[ConsolePage], object]
     """Waits for the content, and opens what is to be opened."""
+    opener: str = ""
+    """The button that opened a dialog."""
 
     def show(self, page: ConsolePage) -> None:
         """Show it."""
@@ -196,8 +198,8 @@ SCENES: Final = {
     "topics": Scene("topics", "Topics", _has_row("Topics", LONG)),
     "topic": Scene("topics/orders", "orders", _has_row("Partitions", "broker")),
     "topic-long": Scene(f"topics/{LONG}", LONG, _has_row("Settings", "compact")),
-    "topic-delete": Scene("topics/orders", "orders", _asks),
-    "topic-setting": Scene(f"topics/{LONG}", LONG, _changes_setting),
+    "topic-delete": Scene("topics/orders", "orders", _asks, "Delete …"),
+    "topic-setting": Scene(f"topics/{LONG}", LONG, _changes_setting, "Change …"),
     "records": Scene("records", "Records", _is_filled),
     "records-open": Scene(
         "records/orders?partition=0&uncommitted=true", "Records of orders", _opens_records

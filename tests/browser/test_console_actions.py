@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import requests
-from confluent_kafka import KafkaException, Producer, TopicPartition
+from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroSerializer
@@ -17,7 +17,6 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from tests.browser.clients import (
     WAIT_S,
     committed,
-    first_record,
     make_topic,
     member_of,
     status_of,
@@ -48,42 +47,6 @@ def test_a_topic_of_the_page_is_there_for_a_client(
     assert len(topics["made-here"].partitions) == 2
     page.go("topics/made-here")
     page.until(lambda: ["cleanup.policy", "compact"] in [row[:2] for row in page.rows("Settings")])
-    page.press("Delete …")
-    page.press("Delete", "dialog")
-    page.until(lambda: page.find("h1").text == "Topics")
-    page.until(lambda: all(row[0] != "made-here" for row in page.rows("Topics")))
-
-
-def test_a_record_of_the_page_is_read_by_a_client(
-    page: ConsolePage, console_broker: ConsoleBroker
-) -> None:
-    make_topic(console_broker, "written-here")
-    page.open("records/written-here")
-    page.unfold("Write a record")
-    page.fill("key", "o-1", "details")
-    page.fill("value", '{"amount": 12}', "details")
-    page.fill("headers", "trace=4bf9", "details")
-    page.press("Write")
-    page.until(lambda: "at offset 0" in page.find("#notice").text)
-    message = first_record(console_broker, "written-here", 0)
-    assert (message.key(), message.value()) == (b"o-1", b'{"amount": 12}')
-    assert message.headers() == [("trace", b"4bf9")]
-    page.until(lambda: page.rows("Records")[0][3:5] == ["o-1", '{"amount": 12}'])
-
-
-def test_offsets_are_moved_on_the_page(page: ConsolePage, console_broker: ConsoleBroker) -> None:
-    make_topic(console_broker, "again")
-    for _ in range(3):
-        write(console_broker, "again", b"v")
-    with committed(console_broker, "moved", "again", 3) as consumer:
-        page.open("groups/moved")
-        page.until(lambda: page.rows("Offsets")[0][2] == "3")
-        page.fill("topic", "again")
-        page.fill("to", "offset")
-        page.fill("place", "1")
-        page.press("Move")
-        page.until(lambda: page.rows("Offsets")[0][2] == "1")
-        assert consumer.committed([TopicPartition("again", 0)], WAIT_S)[0].offset == 1
 
 
 def test_a_fault_of_the_page_fails_a_client_and_counts_it(
@@ -145,34 +108,6 @@ def test_a_clock_moved_on_the_page_ends_a_session(
                 and page.find("h1").text == "timed-group"
             )
         )
-
-
-def test_a_setting_is_changed_and_reset(page: ConsolePage, console_broker: ConsoleBroker) -> None:
-    make_topic(console_broker, "set-here", **{"retention.ms": "1000000"})
-    page.open("topics/set-here")
-    page.until(lambda: page.rows("Settings")[0][:2] == ["retention.ms", "1000000"])
-    page.press("Change …")
-    page.fill("value", "2000000", "dialog")
-    page.press("Set", "dialog")
-    page.until(lambda: page.rows("Settings")[0][1] == "2000000")
-    page.press("Reset")
-    page.until(lambda: page.rows("Settings") == [])
-    settings = status_of(console_broker, "/topics/set-here/configs")
-    assert [row["is_default"] for row in settings if row["name"] == "retention.ms"] == [True]
-
-
-def test_a_quota_is_set_and_removed(page: ConsolePage, console_broker: ConsoleBroker) -> None:
-    page.open("quotas")
-    page.unfold("Set a quota")
-    page.fill("client_id", "greedy")
-    page.fill("key", "producer_byte_rate")
-    page.fill("value", "1024")
-    page.press("Set quota")
-    page.until(lambda: page.rows("Quotas")[0][2:4] == ["producer_byte_rate", "1,024"])
-    (quota,) = status_of(console_broker, "/quotas")
-    assert (quota["client_id"], quota["values"]) == ("greedy", {"producer_byte_rate": 1024.0})
-    page.press("Remove")
-    page.until(lambda: page.rows("Quotas") == [])
 
 
 def test_an_open_transaction_is_aborted(page: ConsolePage, console_broker: ConsoleBroker) -> None:
@@ -310,10 +245,9 @@ def test_a_schema_of_the_page_decodes_what_a_client_writes(
 
 
 def test_a_console_shows_all_brokers_of_its_process(
-    watch: BrowserWatch, start: Callable[..., ConsoleBroker]
+    watch: BrowserWatch, three_brokers: ConsoleBroker
 ) -> None:
-    broker = start("--brokers", "3", "--topic", "orders:3")
-    page = watch.page(broker.url)
+    page = watch.page(three_brokers.url)
     page.open("cluster")
     page.until(lambda: [row[2] for row in page.rows("Brokers")] == ["running"] * 3)
     page.go("topics/orders")

@@ -3,7 +3,7 @@ import { brokerColumn, get, mayChange, path } from "./api.js";
 import { LiveTable, badge, button, data, el, facts, field, link, notice, number, section, select, text } from "./dom.js";
 import { python } from "./equal.js";
 import { Plot, Series } from "./plot.js";
-import { count } from "./values.js";
+import { count, several } from "./values.js";
 
 const STATES = { Stable: "good", Empty: "", Dead: "bad" };
 const PLACES = { offset: "0", time: "-10m or 2026-11-24T17:30Z", shift: "-5 is five back" };
@@ -99,7 +99,7 @@ function reset(page, name) {
       else if (kind === "offset" || kind === "shift") body[kind] = whole(at);
       return { method: "POST", path: path`/groups/${name}/offsets`, body };
     },
-    done: (moved) => notice(`${moved.length} offsets are moved.`),
+    done: (moved) => notice(`Moved: ${several(moved.length, "offset")}.`),
   });
 }
 
