@@ -76,6 +76,7 @@ ROOMS_OF_TESTS = [
     "unit/kafka/java_formats",
     "unit/kafka/protocol",
     "unit/pages",
+    "unit/pipeline",
     "unit/rig",
     "unit/seeds",
     "unit/testing",

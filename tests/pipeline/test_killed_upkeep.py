@@ -22,7 +22,7 @@ from minibroker.pipeline.verbs.maintain.plan import MaintainPlan
 from tests.pipeline.batch_moments import BEGUN, COMMITTED, WRITTEN, paths_now
 from tests.pipeline.killing import GLANCE_S, KILLS, LOG, ROOT, SEED, TIMEOUT
 from tests.support.processes import ManagedProcess
-from tests.unit.pipeline.tables.archives import QUERY, opened, rows, seen
+from tests.unit.pipeline.tables.archives import QUERY, offsets_in, open_table, rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,7 +55,7 @@ class Upkeep:
         job = f'{{"job": "archive", "format": "{file_format}"}}'
         LocalFiles().write(str(directory / "_minibroker" / "job.json"), job)
         LocalFiles().write(str(directory / "_minibroker" / "query"), QUERY)
-        self._table = opened(file_format, directory) if file_format != "parquet" else None
+        self._table = open_table(file_format, directory) if file_format != "parquet" else None
         self._files = FileArchive(LocalFiles(), str(directory))
         self._staged = ParquetDirectory(
             self._files, LocalFiles(), str(directory), (), compression="zstd"
@@ -121,13 +121,13 @@ def test_maintain_killed_anywhere(spark: SparkSession, tmp_path: Path, file_form
                 assert process.popen.returncode == 0, process.log_tail()
         finally:
             process.kill()
-        assert seen(file_format, upkeep.directory) == upkeep.offsets, killed
+        assert offsets_in(file_format, upkeep.directory) == upkeep.offsets, killed
 
     upkeep.grow()  # the last kill may have hit a run that had done all its work
     plan = MaintainPlan(str(upkeep.directory), keep_ms=0)
     done = maintenance.run(plan)
     assert (done.removed_files > 0) == (file_format != "parquet")
-    assert seen(file_format, upkeep.directory) == upkeep.offsets
+    assert offsets_in(file_format, upkeep.directory) == upkeep.offsets
     found = all_rows(spark, str(upkeep.directory), file_format).select("offset").collect()
     assert sorted(row.offset for row in found) == upkeep.offsets
     assert len(upkeep.listed()) == DAYS

@@ -124,10 +124,10 @@ def test_help_and_wrong_usage_import_no_spark_and_no_client() -> None:
         "print([m for m in sys.modules if m.split('.')[0] in "
         "('pyspark', 'pyarrow', 'confluent_kafka') or m.startswith('minibroker.client')])"
     )
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
-    assert found.stdout.endswith("[]\n")
+    assert result.stdout.endswith("[]\n")
 
 
 def test_ctrl_c_cancels_an_inspection(monkeypatch: pytest.MonkeyPatch) -> None:

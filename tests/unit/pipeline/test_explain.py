@@ -74,8 +74,8 @@ def test_an_error_of_a_transform_has_no_sqlstate() -> None:
 def test_an_error_of_ours_keeps_its_class(kind: type[PipelineError]) -> None:
     """The exit code hangs on it, and Spark carries only the text."""
     text = f"[STREAM_FAILED] ...\nminibroker.pipeline.errors.{kind.__name__}: do this\n\tat org"
-    found = explained(RuntimeError(text))
-    assert (type(found), str(found)) == (kind, "do this")
+    sentence = explained(RuntimeError(text))
+    assert (type(sentence), str(sentence)) == (kind, "do this")
 
 
 @pytest.mark.parametrize(
@@ -105,9 +105,9 @@ def test_an_error_of_ours_keeps_its_class(kind: type[PipelineError]) -> None:
     ],
 )
 def test_common_errors(text: str, sentence: str) -> None:
-    found = sentence_of(RuntimeError(text))
-    assert sentence in found
-    assert "\n" not in found
+    explanation = sentence_of(RuntimeError(text))
+    assert sentence in explanation
+    assert "\n" not in explanation
 
 
 def test_causes_are_looked_through() -> None:
@@ -162,6 +162,6 @@ def test_it_survives_the_way_between_sparks_processes() -> None:
 
 
 def test_a_name_that_is_near_is_proposed() -> None:
-    known = ["customer.email", "customer.name", "id"]
-    assert near_places("customer.emial", known).startswith(" (did you mean customer.email")
-    assert near_places("wholly other", known) == ""
+    column_names = ["customer.email", "customer.name", "id"]
+    assert near_places("customer.emial", column_names).startswith(" (did you mean customer.email")
+    assert near_places("wholly other", column_names) == ""

@@ -18,10 +18,10 @@ B0 = TopicPartition("b", 0)
 
 
 def test_json_is_the_connectors_byte_for_byte() -> None:
-    written = offsets.to_json({B0: 1, A10: 4, A1: 3, A0: 2})
+    json_text = offsets.to_json({B0: 1, A10: 4, A1: 3, A0: 2})
 
-    assert written == '{"a":{"0":2,"1":3,"10":4},"b":{"0":1}}'
-    assert offsets.from_json(written, origin="x") == {A0: 2, A1: 3, A10: 4, B0: 1}
+    assert json_text == '{"a":{"0":2,"1":3,"10":4},"b":{"0":1}}'
+    assert offsets.from_json(json_text, origin="x") == {A0: 2, A1: 3, A10: 4, B0: 1}
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_min_partitions_cuts_the_large_without_a_gap(pieces: int) -> None:
     assert [span for span in split if span.partition == 1] == [OffsetRange("a", 1, 0, 1)]
     large = [span for span in split if span.partition == 0]
     assert (large[0].start, large[-1].end) == (10, 1010)
-    assert all(left.end == right.start for left, right in itertools.pairwise(large))
+    assert all(first_span.end == right.start for first_span, right in itertools.pairwise(large))
 
 
 def test_small_ranges_are_not_cut_for_more_tasks() -> None:
@@ -107,11 +107,11 @@ def whole_of(groups: list[list[OffsetRange]]) -> dict[TopicPartition, list[tuple
     """Return the ranges of each partition, where one goes on behind the other as one."""
     joined: dict[TopicPartition, list[tuple[int, int]]] = {}
     for span in itertools.chain.from_iterable(groups):
-        found = joined.setdefault(TopicPartition(span.topic, span.partition), [])
-        if found and found[-1][1] == span.start:
-            found[-1] = (found[-1][0], span.end)
+        joined_span = joined.setdefault(TopicPartition(span.topic, span.partition), [])
+        if joined_span and joined_span[-1][1] == span.start:
+            joined_span[-1] = (joined_span[-1][0], span.end)
         else:
-            found.append((span.start, span.end))
+            joined_span.append((span.start, span.end))
     return joined
 
 

@@ -17,8 +17,8 @@ from minibroker.pipeline.checkpoints.checkpoint_files import (
 class Spark:
     """The part of a session that is used: its settings."""
 
-    def __init__(self, **told: str) -> None:
-        self.settings = dict(told)
+    def __init__(self, **options: str) -> None:
+        self.settings = dict(options)
         self.conf: Any = self
 
     def get(self, key: str, default: str | None) -> str | None:
@@ -38,7 +38,7 @@ class Writer:
         self._spark = spark
         self._error = error
         self.options: dict[str, str] = {}
-        self.seen: str | None = None
+        self.setting_in_use: str | None = None
         self.is_adaptive: str | None = None
 
     def option(self, key: str, value: str) -> Writer:
@@ -46,7 +46,7 @@ class Writer:
         return self
 
     def start(self) -> str:
-        self.seen = self._spark.settings.get(SETTING)
+        self.setting_in_use = self._spark.settings.get(SETTING)
         self.is_adaptive = self._spark.settings.get(ADAPTIVE)
         if self._error is not None:
             raise self._error
@@ -54,15 +54,15 @@ class Writer:
 
 
 def started(
-    checkpoint: str, directory: str | None = None, **told: str
+    checkpoint: str, directory: str | None = None, **options: str
 ) -> tuple[str | None, dict[str, str]]:
     """Return the setting that the query saw, and the settings after it."""
-    spark: Any = Spark(**told)
+    spark: Any = Spark(**options)
     writer: Any = Writer(spark)
     assert start_query(spark, writer, checkpoint, directory) == "the query"
     assert writer.options == {"checkpointLocation": checkpoint}
     assert writer.is_adaptive == "false"
-    return writer.seen, spark.settings
+    return writer.setting_in_use, spark.settings
 
 
 @pytest.mark.parametrize("checkpoint", ["/out/checkpoint", "file:///out/checkpoint"])
@@ -77,8 +77,8 @@ def test_elsewhere_it_is_sparks_own_choice() -> None:
 
 
 def test_settings_of_the_session_stay() -> None:
-    for told in ({SETTING: "Theirs"}, {SETTING: "Theirs", ADAPTIVE: "true"}):
-        assert started("/checkpoint", None, **told) == ("Theirs", told)
+    for settings in ({SETTING: "Theirs"}, {SETTING: "Theirs", ADAPTIVE: "true"}):
+        assert started("/checkpoint", None, **settings) == ("Theirs", settings)
 
 
 def test_a_query_that_does_not_start_leaves_no_setting() -> None:
@@ -86,4 +86,4 @@ def test_a_query_that_does_not_start_leaves_no_setting() -> None:
     writer: Any = Writer(spark, ValueError("no"))
     with pytest.raises(ValueError, match="no"):
         start_query(spark, writer, "/checkpoint")
-    assert (writer.seen, spark.settings) == (FOR_THIS_MACHINE, {})
+    assert (writer.setting_in_use, spark.settings) == (FOR_THIS_MACHINE, {})

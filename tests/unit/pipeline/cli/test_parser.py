@@ -92,8 +92,8 @@ def test_archive() -> None:
     words = (
         "--topic=a,b --topic c --to d --follow --format=json --batch-rows=5 --on-data-loss continue"
     )
-    found = parse("archive", words.split())
-    assert found.plan == ArchivePlan(
+    arguments = parse("archive", words.split())
+    assert arguments.plan == ArchivePlan(
         Kafka(),
         "d",
         ("a", "b", "c"),
@@ -103,7 +103,7 @@ def test_archive() -> None:
         batch_rows=5,
         fail_on_data_loss=False,
     )
-    assert (found.engine, found.dry_run) == (Engine(), False)
+    assert (arguments.engine, arguments.dry_run) == (Engine(), False)
 
 
 def test_an_archive_as_a_table() -> None:
@@ -129,11 +129,11 @@ def test_arguments_of_all_commands() -> None:
         "--bootstrap h:1,g:2 --kafka kafka.a=b --kafka c=d=e --source minibroker --jars x,y "
         "--jars z --packages p:q:1 --master local[2] --conf s.t=u --dry-run --topic a"
     )
-    found = parse("inspect", words.split())
+    arguments = parse("inspect", words.split())
     kafka = Kafka("h:1,g:2", {"a": "b", "c": "d=e"})
-    assert found.plan == InspectPlan(kafka, ("a",))
-    assert found.engine == Engine("local[2]", ("x", "y", "z"), ("p:q:1",), {"s.t": "u"})
-    assert found.dry_run
+    assert arguments.plan == InspectPlan(kafka, ("a",))
+    assert arguments.engine == Engine("local[2]", ("x", "y", "z"), ("p:q:1",), {"s.t": "u"})
+    assert arguments.dry_run
 
 
 def test_replay() -> None:

@@ -74,14 +74,14 @@ def test_a_verb_without_spark_starts_nothing() -> None:
 
 def test_the_first_ctrl_c_asks_and_the_second_one_ends() -> None:
     stop = threading.Event()
-    before = signal.getsignal(signal.SIGINT)
+    old_handler = signal.getsignal(signal.SIGINT)
     with ctrl_c_sets(stop):
         os.kill(os.getpid(), signal.SIGINT)
         assert stop.wait(60)
         with pytest.raises(KeyboardInterrupt):  # noqa: PT012  it comes when Python looks
             os.kill(os.getpid(), signal.SIGINT)
             threading.Event().wait(60)
-    assert signal.getsignal(signal.SIGINT) is before
+    assert signal.getsignal(signal.SIGINT) is old_handler
 
 
 def test_a_call_is_made_once_the_end_is_asked_for() -> None:

@@ -19,13 +19,13 @@ MINIO = ObjectStore("http://127.0.0.1:9000", "", "ann", "secret", "token")
 def of(
     environment: dict[str, str] | None = None,
     hadoop: dict[str, str] | None = None,
-    given: dict[str, str] | None = None,
+    options: dict[str, str] | None = None,
 ) -> ObjectStore:
-    return store_of("s3a://lake/dir", environment or {}, hadoop or {}, given or {})
+    return store_of("s3a://lake/dir", environment or {}, hadoop or {}, options or {})
 
 
 @pytest.mark.parametrize(
-    "given",
+    "settings",
     [
         {
             "fs.s3a.endpoint": "127.0.0.1:9000",
@@ -49,9 +49,9 @@ def of(
         },
     ],
 )
-def test_each_dialect_says_the_same(given: dict[str, str]) -> None:
-    assert of(given=STORAGE.of_python(given)) == MINIO
-    assert of(given=STORAGE.of_words([f"{name}={given[name]}" for name in given])) == MINIO
+def test_each_dialect_says_the_same(settings: dict[str, str]) -> None:
+    assert of(options=STORAGE.of_python(settings)) == MINIO
+    assert of(options=STORAGE.of_words([f"{name}={settings[name]}" for name in settings])) == MINIO
 
 
 def test_a_store_under_all_names() -> None:
@@ -119,19 +119,19 @@ def test_an_option_wins_over_spark_and_that_over_the_environment() -> None:
     assert of(environment, hadoop).is_path_style, "Hadoop's default says nothing"
     of_bucket = {"fs.s3a.bucket.lake.endpoint": "https://c", "fs.s3a.bucket.other.endpoint": "d"}
     assert of(environment, hadoop | of_bucket).endpoint == "https://c"
-    given = {"s3.endpoint": "https://e", "s3.force-virtual-addressing": "true"}
-    assert of(environment, hadoop | of_bucket, given).endpoint == "https://e"
-    assert not of(given=given).is_path_style
+    settings = {"s3.endpoint": "https://e", "s3.force-virtual-addressing": "true"}
+    assert of(environment, hadoop | of_bucket, settings).endpoint == "https://e"
+    assert not of(options=settings).is_path_style
 
 
 def test_unsigned_requests() -> None:
     provider = "org.apache.hadoop.fs.s3a.AnonymousAWSCredentialsProvider"
-    for given in (
+    for settings in (
         {"fs.s3a.aws.credentials.provider": provider},
         {"s3.anonymous": "true"},
         {"AWS_SKIP_SIGNATURE": "true"},
     ):
-        store = of(given=given)
+        store = of(options=settings)
         assert store.for_iceberg()["s3.anonymous"] == "true"
         assert store.for_delta()["AWS_SKIP_SIGNATURE"] == "true"
         assert store.for_arrow()["anonymous"]

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[S3Server]:
-    with s3_server() as found:
-        yield found
+    with s3_server() as server:
+        yield server
 
 
 @pytest.fixture(params=["here", "there"])

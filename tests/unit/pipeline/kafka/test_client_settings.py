@@ -49,18 +49,18 @@ def test_names_of_librdkafka_become_those_of_java_and_others_stay() -> None:
 
 def test_each_client_gets_its_own() -> None:
     """One file of settings serves producers and consumers, as in Java."""
-    given = {
+    settings = {
         "acks": "all",
         "buffer.memory": "4194304",
         "client.id": "me",
         "isolation.level": "read_committed",
         "message.max.bytes": "5",
     }
-    assert client_settings.for_reader(given) == {
+    assert client_settings.for_reader(settings) == {
         "client.id": "me",
         "isolation.level": "read_committed",
     }
-    assert client_settings.for_writer(given) == {
+    assert client_settings.for_writer(settings) == {
         "acks": "all",
         "buffer.memory": "4194304",
         "client.id": "me",
@@ -71,40 +71,40 @@ def test_each_client_gets_its_own() -> None:
 def test_the_client_gets_values_or_says_what_it_does_not_know(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    given = client_settings.for_reader({"bootstrap.servers": "a:1", "client.rack": "here"})
-    assert client_settings.connection_settings(given).rack == "here"
+    settings = client_settings.for_reader({"bootstrap.servers": "a:1", "client.rack": "here"})
+    assert client_settings.connection_settings(settings).rack == "here"
     with pytest.raises(PipelineError, match=r"no\.such is no setting "):
-        client_settings.connection_settings({**given, "no.such": "x"})
+        client_settings.connection_settings({**settings, "no.such": "x"})
     find_spec = importlib.util.find_spec
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name: None if name == "crc32c" else find_spec(name)
     )
     with pytest.raises(PipelineError, match="the package crc32c is not installed where the task"):
-        client_settings.connection_settings(given)
+        client_settings.connection_settings(settings)
 
 
 @pytest.mark.parametrize("name", ["trusted.jks", "trusted.p12"])
 def test_a_trust_store_of_java_is_read(name: str) -> None:
-    found = in_java(
+    settings = in_java(
         ssl__truststore__location=str(STORES / name), ssl__truststore__password="store-secret"
     )
-    assert list(found) == ["ssl.truststore.type", "ssl.truststore.certificates"]
-    assert found["ssl.truststore.certificates"].startswith("-----BEGIN CERTIFICATE-----")
+    assert list(settings) == ["ssl.truststore.type", "ssl.truststore.certificates"]
+    assert settings["ssl.truststore.certificates"].startswith("-----BEGIN CERTIFICATE-----")
 
 
 @pytest.mark.parametrize(
     ("name", "key_password"), [("keys.jks", "key-secret"), ("keys.p12", "store-secret")]
 )
 def test_a_key_store_of_java_is_read(name: str, key_password: str) -> None:
-    found = in_java(
+    settings = in_java(
         ssl__keystore__location=str(STORES / name),
         ssl__keystore__password="store-secret",
         ssl__key__password=key_password,
     )
-    assert set(found) == {
+    assert set(settings) == {
         *("ssl.keystore.type", "ssl.keystore.key", "ssl.keystore.certificate.chain")
     }
-    assert found["ssl.keystore.key"].startswith("-----BEGIN PRIVATE KEY-----")
+    assert settings["ssl.keystore.key"].startswith("-----BEGIN PRIVATE KEY-----")
 
 
 def test_pem_is_taken_with_and_without_its_type(tmp_path: Path) -> None:
@@ -112,9 +112,11 @@ def test_pem_is_taken_with_and_without_its_type(tmp_path: Path) -> None:
     ca.write_text(authority_pem())
     own.write_text(pem_of(client_certificate()))
     for more in ({}, {"ssl__truststore__type": "PEM", "ssl__keystore__type": "pem"}):
-        found = in_java(ssl__truststore__location=str(ca), ssl__keystore__location=str(own), **more)
-        assert found["ssl.truststore.certificates"].strip() == authority_pem().strip()
-        assert found["ssl.keystore.key"].strip() in pem_of(client_certificate())
+        settings = in_java(
+            ssl__truststore__location=str(ca), ssl__keystore__location=str(own), **more
+        )
+        assert settings["ssl.truststore.certificates"].strip() == authority_pem().strip()
+        assert settings["ssl.keystore.key"].strip() in pem_of(client_certificate())
     inline = in_java(ssl__truststore__certificates=authority_pem())
     assert inline["ssl.truststore.certificates"] == authority_pem().strip()
 
@@ -139,11 +141,11 @@ def test_certificates_of_librdkafka_are_stores(tmp_path: Path) -> None:
 
 
 def test_a_wrong_store_is_one_sentence_without_its_password() -> None:
-    with pytest.raises(PipelineError, match="store's password is wrong") as told:
+    with pytest.raises(PipelineError, match="store's password is wrong") as refused:
         in_java(
             ssl__truststore__location=str(STORES / "trusted.jks"), ssl__truststore__password="guess"
         )
-    assert "guess" not in str(told.value)
+    assert "guess" not in str(refused.value)
     with pytest.raises(PipelineError, match=r"/nowhere\.jks.* cannot be read: No such file"):
         in_java(ssl__truststore__location="/nowhere.jks")
 
@@ -166,8 +168,8 @@ def test_logins_of_librdkafka_are_jaas_lines() -> None:
         **service,
         "sasl.jaas.config": line,
     }
-    given = {**protocol, "sasl.jaas.config": line, "sasl.username": "x", "sasl.password": "y"}
-    assert client_settings.for_reader(given) == {**protocol, "sasl.jaas.config": line}
+    settings = {**protocol, "sasl.jaas.config": line, "sasl.username": "x", "sasl.password": "y"}
+    assert client_settings.for_reader(settings) == {**protocol, "sasl.jaas.config": line}
 
 
 @pytest.mark.parametrize(
@@ -192,6 +194,6 @@ def test_committed_records_are_read_by_default() -> None:
         "kafka.bootstrap.servers": "127.0.0.1:9092",
         "kafka.isolation.level": "read_committed",
     }
-    told = Kafka("h:1", settings={"isolation.level": "read_uncommitted", "a": "b"})
-    assert told.options()["kafka.isolation.level"] == "read_uncommitted"
-    assert told.writer_options() == {"kafka.bootstrap.servers": "h:1", "kafka.a": "b"}
+    cluster = Kafka("h:1", settings={"isolation.level": "read_uncommitted", "a": "b"})
+    assert cluster.options()["kafka.isolation.level"] == "read_uncommitted"
+    assert cluster.writer_options() == {"kafka.bootstrap.servers": "h:1", "kafka.a": "b"}

@@ -25,9 +25,9 @@ def test_its_columns_follow_include_headers_alone() -> None:
 
 def test_only_a_reader_that_was_told_so_takes_filters() -> None:
     """Spark refuses one that takes them in a session without push-down."""
-    given = {"kafka.bootstrap.servers": "x:1", "subscribe": "t"}
+    settings = {"kafka.bootstrap.servers": "x:1", "subscribe": "t"}
     for more, kind in (({}, BatchReader), ({"pushFilters": "true"}, FilteredReader)):
-        assert type(TopicSource({**given, **more}).reader(schemas.RECORD)) is kind
+        assert type(TopicSource({**settings, **more}).reader(schemas.RECORD)) is kind
 
 
 def test_its_readers_check_the_options() -> None:
@@ -55,10 +55,10 @@ def test_a_process_that_plans_a_query_imports_no_reader_of_records_and_no_sink()
         "name.startswith(('minibroker.pipeline.kafka.source.range_', "
         "'minibroker.pipeline.kafka.sink'))])"
     )
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
-    assert found.stdout == "[]\n"
+    assert result.stdout == "[]\n"
 
 
 def test_columns_are_those_of_sparks_kafka_source_in_its_order() -> None:
@@ -95,11 +95,11 @@ def test_rows_come_by_topic_and_partition_in_their_order() -> None:
     batch = pa.RecordBatch.from_pydict(
         dict(zip(("topic", "partition", "offset"), columns, strict=True))
     )
-    found = [
+    modules = [
         (topic, partition, part["offset"].to_pylist())
         for topic, partition, part in rows_by_partition(batch)
     ]
-    assert found == [("a", 1, [5, 7]), ("a", 0, [8]), ("b", 0, [6, 4])]
+    assert modules == [("a", 1, [5, 7]), ("a", 0, [8]), ("b", 0, [6, 4])]
     assert not list(rows_by_partition(batch.slice(0, 0)))
 
 

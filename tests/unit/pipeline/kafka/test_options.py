@@ -48,14 +48,14 @@ def test_topics_are_split_and_partitions_sorted() -> None:
 
 
 def test_options_with_the_prefix_kafka_are_the_clients() -> None:
-    wanted = batch(**{"kafka.isolation.level": "read_committed", "kafka.client.id": "x"})
+    expected = batch(**{"kafka.isolation.level": "read_committed", "kafka.client.id": "x"})
 
-    assert wanted.client == {
+    assert expected.client == {
         "bootstrap.servers": "localhost:9092",
         "isolation.level": "read_committed",
         "client.id": "x",
     }
-    assert wanted.isolation_level == "read_committed"
+    assert expected.isolation_level == "read_committed"
     assert batch().isolation_level == "read_uncommitted"
 
 
@@ -65,7 +65,7 @@ def test_a_delay_is_a_number_and_a_unit(text: str, ms: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "sentence"),
+    ("settings", "sentence"),
     [
         ({"startingOffset": "x"}, "no option 'startingoffset'; startingOffsets is one"),
         ({"subscribePattern": ".*"}, "subscribe and subscribePattern are given"),
@@ -90,10 +90,10 @@ def test_a_delay_is_a_number_and_a_unit(text: str, ms: int) -> None:
 )
 @pytest.mark.parametrize("streaming", [True, False])
 def test_a_mistake_is_named_with_what_was_expected(
-    given: dict[str, str], sentence: str, streaming: bool
+    settings: dict[str, str], sentence: str, streaming: bool
 ) -> None:
     with pytest.raises(PipelineError, match=sentence):
-        options.parse({**TOPIC, **given}, streaming=streaming)
+        options.parse({**TOPIC, **settings}, streaming=streaming)
 
 
 def test_a_batch_read_has_records() -> None:
@@ -103,7 +103,7 @@ def test_a_batch_read_has_records() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "sentence"),
+    ("settings", "sentence"),
     [
         ({}, "exactly one of .* none is given"),
         ({"subscribePattern": "("}, "is no regular expression"),
@@ -114,9 +114,9 @@ def test_a_batch_read_has_records() -> None:
         ({"assign": '{"a": []}'}, "expected topics and their partitions"),
     ],
 )
-def test_topics_must_be_named_once_and_correctly(given: dict[str, str], sentence: str) -> None:
+def test_topics_must_be_named_once_and_correctly(settings: dict[str, str], sentence: str) -> None:
     with pytest.raises(PipelineError, match=sentence):
-        options.parse({**BROKER, **given}, streaming=True)
+        options.parse({**BROKER, **settings}, streaming=True)
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def test_a_server_that_accepts_is_waited_for_beside_one_that_refuses(waits: list
 
 
 def test_a_topic_that_is_not_there_may_be_a_directory() -> None:
-    there = preflight.ClusterTopics("cluster", {"orders": 1})
-    preflight.check_target_exists(there, "orders")
+    topics_of_cluster = preflight.ClusterTopics("cluster", {"orders": 1})
+    preflight.check_target_exists(topics_of_cluster, "orders")
     with pytest.raises(PipelineError, match=r"no topic 'out': create it, or write \./out for a"):
-        preflight.check_target_exists(there, "out")
+        preflight.check_target_exists(topics_of_cluster, "out")

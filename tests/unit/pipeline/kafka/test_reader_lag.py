@@ -25,8 +25,8 @@ def test_an_offset_beyond_the_end_is_no_lag() -> None:
 def test_a_checkpoint_is_found_below_the_directory_of_a_job(tmp_path: Path) -> None:
     checkpoint = tmp_path / "job" / "_minibroker" / "checkpoint"
     (checkpoint / "offsets").mkdir(parents=True)
-    for given in (tmp_path / "job", checkpoint):
-        assert checkpoint_of(str(given)) == str(checkpoint)
+    for directory in (tmp_path / "job", checkpoint):
+        assert checkpoint_of(str(directory)) == str(checkpoint)
 
 
 def _job_with_progress_beside(directory: Path, job: str) -> Path:

@@ -37,9 +37,9 @@ def test_the_first_task_of_a_process_leaves_its_objects_out(
     prepare_for_tasks()
     first = gc.get_freeze_count()
     assert first > 0
-    kept = [[] for _ in range(100)]
+    lists = [[] for _ in range(100)]
     prepare_for_tasks()
-    assert gc.get_freeze_count() <= first, kept
+    assert gc.get_freeze_count() <= first, lists
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="mallopt is glibc's")

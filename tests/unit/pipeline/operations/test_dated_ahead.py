@@ -22,21 +22,21 @@ def records(*times_ms: int, kind: int = 0) -> pa.RecordBatch:
 
 
 def test_a_record_of_the_year_58879_is_bad_and_those_around_it_are_good() -> None:
-    found = judged(records(NOW_MS, IN_MICROSECONDS, NOW_MS + 1), latest_ms(NOW_MS))
-    assert found.good["offset"].to_pylist() == [0, 2]
-    assert found.bad is not None
-    assert found.bad["offset"].to_pylist() == [1]
-    (reason,) = found.bad["reason"].to_pylist()
+    verdicts = judged(records(NOW_MS, IN_MICROSECONDS, NOW_MS + 1), latest_ms(NOW_MS))
+    assert verdicts.good["offset"].to_pylist() == [0, 2]
+    assert verdicts.bad is not None
+    assert verdicts.bad["offset"].to_pylist() == [1]
+    (reason,) = verdicts.bad["reason"].to_pylist()
     assert reason.startswith("it is dated 1795500000000000 ms since 1970, which is more than a day")
 
 
 def test_the_bound_is_a_day_and_the_first_year() -> None:
     on_the_bound = (NOW_MS + DAY_MS, FIRST_MS, 0)
     assert judged(records(*on_the_bound), latest_ms(NOW_MS)).bad is None
-    found = judged(records(NOW_MS + DAY_MS + 1, FIRST_MS - 1), latest_ms(NOW_MS))
-    assert found.good.num_rows == 0
-    assert found.bad is not None
-    assert found.bad["offset"].to_pylist() == [0, 1]
+    verdicts = judged(records(NOW_MS + DAY_MS + 1, FIRST_MS - 1), latest_ms(NOW_MS))
+    assert verdicts.good.num_rows == 0
+    assert verdicts.bad is not None
+    assert verdicts.bad["offset"].to_pylist() == [0, 1]
 
 
 def test_a_record_without_a_time_claims_none() -> None:

@@ -48,8 +48,8 @@ def test_a_rule_is_read_and_written_again(text: str, rule: MaskRule) -> None:
 
 
 def test_rules_stand_between_commas_and_in_several_texts() -> None:
-    found = rules_of(["email=hash, card=last4,", "a=fixed:'x, y', key=hash"])
-    assert [str(rule) for rule in found] == [
+    rules = rules_of(["email=hash, card=last4,", "a=fixed:'x, y', key=hash"])
+    assert [str(rule) for rule in rules] == [
         "email=hash",
         "card=last4",
         "a=fixed:'x, y'",
@@ -152,8 +152,8 @@ def digest(value: bytes) -> str:
     ],
 )
 def test_a_value_becomes(name: str, value: Any, masked: Any) -> None:
-    found = method(name).of(value)
-    assert (found, type(found)) == (masked, type(masked))
+    masked_value = method(name).of(value)
+    assert (masked_value, type(masked_value)) == (masked, type(masked))
 
 
 @pytest.mark.parametrize("name", ["hash", "email", "mask", "last4", "first1", "fixed:x", "empty"])
@@ -197,8 +197,8 @@ def test_numbers_keep_their_digits(text: str) -> None:
 
 def test_hashed_numbers_are_exact_in_a_double() -> None:
     for number in range(1000):
-        found = method("hash").of(number)
-        assert 0 <= found < 1 << 53
+        digest = method("hash").of(number)
+        assert 0 <= digest < 1 << 53
 
 
 # The secret: where it comes from, what is refused, and that it stays the same.
@@ -215,29 +215,29 @@ def from_file(path: Path, content: bytes) -> RowOperations:
 
 
 def test_a_file_wins_over_the_environment(tmp_path: Path) -> None:
-    found = from_file(tmp_path / "secret", f"{TEXT}\r\n".encode())
-    assert mask_secret.given_secret(found, ENVIRONMENT) == TEXT.encode()
+    secret = from_file(tmp_path / "secret", f"{TEXT}\r\n".encode())
+    assert mask_secret.given_secret(secret, ENVIRONMENT) == TEXT.encode()
     assert mask_secret.given_secret(HASHES, ENVIRONMENT) == b"another secret of some length"
     assert mask_secret.given_secret(HASHES, {}) is None
 
 
 def test_without_a_hash_no_secret_is_read() -> None:
-    found = RowOperations(rules=rules_of(["a=last4"]))
-    assert mask_secret.given_secret(found, ENVIRONMENT) is None
-    assert mask_secret.secret_of_job(found, ENVIRONMENT, None) == b""
+    with_rules = RowOperations(rules=rules_of(["a=last4"]))
+    assert mask_secret.given_secret(with_rules, ENVIRONMENT) is None
+    assert mask_secret.secret_of_job(with_rules, ENVIRONMENT, None) == b""
 
 
 @pytest.mark.parametrize("content", [b"", b"short\n", b"x" * 5000])
 def test_a_secret_of_another_length_is_refused(tmp_path: Path, content: bytes) -> None:
-    found = from_file(tmp_path / "secret", content)
+    secret = from_file(tmp_path / "secret", content)
     with pytest.raises(PipelineError, match="expected 16 to 4096, for instance from `openssl"):
-        mask_secret.given_secret(found, {})
+        mask_secret.given_secret(secret, {})
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    found = HASHES._replace(secret_file=str(tmp_path / "none"))
+    without_secret = HASHES._replace(secret_file=str(tmp_path / "none"))
     with pytest.raises(PipelineError, match="cannot be read: No such file"):
-        mask_secret.given_secret(found, {})
+        mask_secret.given_secret(without_secret, {})
 
 
 def test_a_job_keeps_its_own(tmp_path: Path) -> None:
@@ -245,11 +245,11 @@ def test_a_job_keeps_its_own(tmp_path: Path) -> None:
     first = mask_secret.secret_of_job(HASHES, {}, place)
     assert first == mask_secret.secret_of_job(HASHES, {}, place)
     assert first != mask_secret.secret_of_job(HASHES, {}, (LocalFiles(), str(tmp_path / "other")))
-    kept = tmp_path / "job" / "_minibroker" / mask_secret.FILE
-    assert kept.stat().st_mode & 0o777 == 0o600
-    assert [path.name for path in kept.parent.iterdir()] == [mask_secret.FILE]
-    kept.chmod(0o600)
-    kept.write_text("cut")
+    copy = tmp_path / "job" / "_minibroker" / mask_secret.FILE
+    assert copy.stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in copy.parent.iterdir()] == [mask_secret.FILE]
+    copy.chmod(0o600)
+    copy.write_text("cut")
     with pytest.raises(PipelineError, match="mask-secret has a secret of 3 bytes"):
         mask_secret.secret_of_job(HASHES, {}, place)
 

@@ -60,8 +60,8 @@ def operations(rules: str = "", fields: str = "") -> RowOperations:
 
 def masks(rules: str = "", fields: str = "", *, skips: bool = False, keys: bool = False) -> Any:
     masker = Masker(rules_of([rules]), fields_of([fields]), SECRET)
-    made = ColumnMasks(masker, ["value", "key"] if keys else ["value"], skips=skips)
-    return pickle.loads(pickle.dumps(made))
+    column_masks = ColumnMasks(masker, ["value", "key"] if keys else ["value"], skips=skips)
+    return pickle.loads(pickle.dumps(column_masks))
 
 
 def rows_of(values: pa.Array, **others: pa.Array) -> pa.RecordBatch:
@@ -76,8 +76,8 @@ def rows_of(values: pa.Array, **others: pa.Array) -> pa.RecordBatch:
 
 
 def masked(rules: str, values: pa.Array, fields: str = "") -> list[Any]:
-    found = masks(rules, fields).of(rows_of(values))
-    result = found.rows.column("value")
+    masked_rows = masks(rules, fields).of(rows_of(values))
+    result = masked_rows.rows.column("value")
     result.validate(full=True)
     assert result.type.equals(values.type)
     return list(result.to_pylist())
@@ -101,14 +101,14 @@ def test_a_decoded_value_is_masked_as_its_json(
     values: list[dict[str, Any]], rules: list[tuple[str, str]], fields: list[str]
 ) -> None:
     """Masked and then decoded, or decoded and then masked: both give the same columns."""
-    written, reader = ", ".join(f"{place}={method}" for place, method in rules), JsonReader(VALUE)
+    mask_text, reader = ", ".join(f"{place}={method}" for place, method in rules), JsonReader(VALUE)
     texts = [json.dumps(value).encode() for value in values]
     chosen = ",".join(fields)
-    masker = Masker(rules_of([written]), fields_of([chosen]), SECRET)
+    masker = Masker(rules_of([mask_text]), fields_of([chosen]), SECRET)
     expected = [masker.apply(None, text, None).value or b"" for text in texts]
-    wanted = pa.concat_arrays([reader.read_alone(text) for text in expected])
+    expected_values = pa.concat_arrays([reader.read_alone(text) for text in expected])
     decoded = pa.concat_arrays([reader.read_alone(text) for text in [b"{}", *texts]]).slice(1)
-    assert masked(written, decoded, chosen) == wanted.to_pylist()
+    assert masked(mask_text, decoded, chosen) == expected_values.to_pylist()
 
 
 def test_results_have_the_type_of_their_column() -> None:
@@ -135,8 +135,8 @@ def test_results_have_the_type_of_their_column() -> None:
             ]
         ),
     )
-    row, gone = masked("value=hash", values)
-    assert gone is None
+    row, removed = masked("value=hash", values)
+    assert removed is None
     assert 0 <= row["small"] < 2**31
     assert 0 <= row["price"] < 1000
     assert (row["day"], row["at"], len(row["raw"])) == (None, None, 64)
@@ -151,15 +151,15 @@ def test_keys_and_headers_that_stay_bytes_are_masked_beside_columns() -> None:
         key=pa.array([b"ann", None]),
         headers=pa.array([[{"key": "user", "value": b"ann"}], []], header),
     )
-    found = masks("key=mask, headers.user=drop, a=mask, nothing=drop").of(rows)
-    assert found.rows.schema.equals(rows.schema)
-    columns = found.rows.select(["key", "headers", "value"]).to_pydict()
+    masked_rows = masks("key=mask, headers.user=drop, a=mask, nothing=drop").of(rows)
+    assert masked_rows.rows.schema.equals(rows.schema)
+    columns = masked_rows.rows.select(["key", "headers", "value"]).to_pydict()
     assert columns == {
         "key": [b"xxx", None],
         "headers": [[], []],
         "value": [{"a": "x"}, {"a": "x"}],
     }
-    assert found.place_bits == 0b0111
+    assert masked_rows.place_bits == 0b0111
     decoded = masks("key=mask", keys=True).of(rows.set_column(4, "key", pa.array(["ann", None])))
     assert decoded.rows.column("key").to_pylist() == ["xxx", None]
 
@@ -213,12 +213,12 @@ def test_a_place_that_a_column_has_not_got_ends_the_job(
     rules: str, fields: str, sentence: str
 ) -> None:
     """Any name may be in a map; headers are no column with a type."""
-    made, wanted = masks(rules, fields), operations(rules, fields)
+    masker_of_rules, row_operations = masks(rules, fields), operations(rules, fields)
     if not sentence:
-        made.check({"value": VALUE}, wanted)
+        masker_of_rules.check({"value": VALUE}, row_operations)
         return
     with pytest.raises(JobUsageError, match=sentence):
-        made.check({"value": VALUE}, wanted)
+        masker_of_rules.check({"value": VALUE}, row_operations)
 
 
 def test_records_that_cannot_be_decoded_are_left_out_or_end_the_job() -> None:

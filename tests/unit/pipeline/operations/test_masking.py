@@ -23,10 +23,10 @@ def masker(rules: str = "", fields: str = "") -> Masker:
 
 
 def value_of(rules: str, value: str, fields: str = "") -> str:
-    found = masker(rules, fields).apply(None, value.encode(), None)
-    assert found.reason is None
-    assert found.value is not None
-    return found.value.decode()
+    masked_record = masker(rules, fields).apply(None, value.encode(), None)
+    assert masked_record.reason is None
+    assert masked_record.value is not None
+    return masked_record.value.decode()
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,8 @@ def test_fields_are_selected_behind_the_masks() -> None:
 def test_a_value_that_cannot_be_masked_has_a_reason_and_nothing_else(
     value: bytes, reason: str
 ) -> None:
-    found = masker("a=hash").apply(b"key", value, [("h", b"1")])
-    assert found == (None, None, None, 0, reason)
+    masked_record = masker("a=hash").apply(b"key", value, [("h", b"1")])
+    assert masked_record == (None, None, None, 0, reason)
 
 
 @pytest.mark.parametrize(
@@ -87,21 +87,21 @@ def test_a_rule_below_a_plain_value_cannot_be_applied(plain: str) -> None:
         ("a.b=hash", f'{{"a": {plain}}}'),
         ("c.a.b=drop", f'{{"c": {{"a": {plain}}}}}'),
     ):
-        found = masker(rules).apply(b"key", value.encode(), None)
+        masked_record = masker(rules).apply(b"key", value.encode(), None)
         path = rules.partition(".b")[0]
         reason = (
             f"its value cannot be masked: '{path}' is neither an object nor an array of objects"
         )
-        assert found == (None, None, None, 0, reason)
+        assert masked_record == (None, None, None, 0, reason)
 
 
 def test_keys_and_headers() -> None:
-    found = masker("key.id=null, headers.a=fixed:x, headers.b=drop").apply(
+    masked_record = masker("key.id=null, headers.a=fixed:x, headers.b=drop").apply(
         b'{"id": 1}', b"not read", [("a", b"1"), ("b", b"2"), ("c", None), ("a", None)]
     )
-    assert found.key == b'{"id":null}'
-    assert found.value == b"not read"
-    assert found.headers == [("a", b"x"), ("c", None), ("a", None)]
+    assert masked_record.key == b'{"id":null}'
+    assert masked_record.value == b"not read"
+    assert masked_record.headers == [("a", b"x"), ("c", None), ("a", None)]
     assert masker("headers=drop").apply(None, None, [("a", b"1")]).headers == []
     assert masker("headers=drop").apply(None, None, None).headers is None
     assert masker("headers.a=last4").apply(None, None, [("a", b"\xff")]).reason == (
@@ -114,8 +114,10 @@ def test_a_tombstone_stays_one() -> None:
 
 
 def test_the_bits_of_met_places_are_returned() -> None:
-    found = masker("a=null, b.c=null, key=hash", "a, d").apply(b"k", b'{"a": null, "d": 1}', None)
-    assert found.place_bits == 0b11101
+    masked_record = masker("a=null, b.c=null, key=hash", "a, d").apply(
+        b"k", b'{"a": null, "d": 1}', None
+    )
+    assert masked_record.place_bits == 0b11101
 
 
 def test_it_reads_the_columns_of_its_rules() -> None:
@@ -163,12 +165,12 @@ def has_plain(tree: Any) -> bool:
 @given(st.dictionaries(st.sampled_from(["a", "b"]), trees))
 def test_every_other_field_stays_as_it_was(plain: dict[str, Any]) -> None:
     """A dropped field is gone at its place, in each array there; all else is the same."""
-    found = masker("a.secret=drop").apply(None, json.dumps(plain).encode(), None)
+    masked_record = masker("a.secret=drop").apply(None, json.dumps(plain).encode(), None)
     if has_plain(plain.get("a")):
-        assert found.value is None
+        assert masked_record.value is None
         return
-    assert found.reason is None
-    got = json.loads(found.value or b"")
+    assert masked_record.reason is None
+    got = json.loads(masked_record.value or b"")
     assert {name: got[name] for name in got if name != "a"} == {
         name: plain[name] for name in plain if name != "a"
     }
@@ -184,8 +186,8 @@ def test_the_columns_come_back_with_places_and_reasons() -> None:
     masker = Masker(rules_of(["a=mask, headers.user=null"]), (), b"")
     headers = pa.array([[{"key": "user", "value": b"ann"}], None], HEADERS)
     values = pa.array([b'{"a":"x"}', b"ann"])
-    found = masked_rows(masker, ["headers", "value"], [headers, values])
-    assert found.to_pylist() == [
+    masked_columns = masked_rows(masker, ["headers", "value"], [headers, values])
+    assert masked_columns.to_pylist() == [
         {
             "headers": [{"key": "user", "value": None}],
             "value": b'{"a":"x"}',

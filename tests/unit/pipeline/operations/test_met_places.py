@@ -21,24 +21,24 @@ def operations(mask: str = "", select: str = "") -> RowOperations:
     return NONE._replace(rules=rules_of([mask]), fields=fields_of([select]))
 
 
-def met(wanted: RowOperations, *values: Any) -> MetPlaces:
-    found = MetPlaces(wanted, SECRET)
+def met(row_operations: RowOperations, *values: Any) -> MetPlaces:
+    places = MetPlaces(row_operations, SECRET)
     for value in values:
-        found.take(b'{"id": 7}', json.dumps(value).encode(), HEADERS)
-    return found
+        places.take(b'{"id": 7}', json.dumps(value).encode(), HEADERS)
+    return places
 
 
-def refuse(wanted: RowOperations, *values: Any) -> None:
-    found = met(wanted, *values)
-    check(wanted, found.place_bits, found.names)
+def refuse(row_operations: RowOperations, *values: Any) -> None:
+    places = met(row_operations, *values)
+    check(row_operations, places.place_bits, places.names)
 
 
 def test_places_that_are_there_pass() -> None:
     """One record has the one, another the other; that is enough."""
-    wanted = operations(
+    row_operations = operations(
         "customer.email=email, items.sku=mask, key.id=hash, headers.user=drop", "customer, items"
     )
-    refuse(wanted, {"id": 1, "customer": {"email": "a@b.c"}}, {"items": [{"sku": "x"}]})
+    refuse(row_operations, {"id": 1, "customer": {"email": "a@b.c"}}, {"items": [{"sku": "x"}]})
 
 
 @pytest.mark.parametrize(
@@ -61,9 +61,12 @@ def test_a_wrong_name_ends_the_job(mask: str, select: str, sentence: str) -> Non
 
 
 def test_a_place_with_a_question_mark_may_be_missing() -> None:
-    wanted = operations("customer.phone?=hash, headers.tenant?=drop", "id, note?")
-    refuse(wanted, ORDER)
-    assert [str(rule) for rule in wanted.rules] == ["customer.phone?=hash", "headers.tenant?=drop"]
+    row_operations = operations("customer.phone?=hash, headers.tenant?=drop", "id, note?")
+    refuse(row_operations, ORDER)
+    assert [str(rule) for rule in row_operations.rules] == [
+        "customer.phone?=hash",
+        "headers.tenant?=drop",
+    ]
     assert rules_of(["`a?`=hash"])[0].path.names == ("a?",)
 
 

@@ -40,12 +40,14 @@ ALL = {
 }
 
 
-def operations(now_ms: int = NOW_MS, **given: Any) -> RowOperations:
+def operations(now_ms: int = NOW_MS, **options: Any) -> RowOperations:
     """Return operations as a call in Python gives them, at a moment of the test."""
-    moments = {name: given.pop(name) for name in ("since", "until") if name in given}
-    found = built(RowOptions, InPython(given)).operations()
-    assert isinstance(found, RowOperations)
-    return found._replace(**{name: moment_of(text, now_ms) for name, text in moments.items()})
+    moments = {name: options.pop(name) for name in ("since", "until") if name in options}
+    row_operations = built(RowOptions, InPython(options)).operations()
+    assert isinstance(row_operations, RowOperations)
+    return row_operations._replace(
+        **{name: moment_of(text, now_ms) for name, text in moments.items()}
+    )
 
 
 @pytest.mark.parametrize(

@@ -22,14 +22,14 @@ SHARES = {
 
 
 def in_words(words: str, **more: str) -> ArchivePlan:
-    given = [f"--{name.replace('_', '-')}={value}" for name, value in more.items()]
-    plan = plan_from(archive.VERB, [*words.split(), *given])
+    flags = [f"--{name.replace('_', '-')}={value}" for name, value in more.items()]
+    plan = plan_from(archive.VERB, [*words.split(), *flags])
     assert isinstance(plan, ArchivePlan)
     return plan
 
 
-def in_python(**given: Any) -> ArchivePlan:
-    plan = plan_of(archive.VERB, InPython({"topics": "orders", "to": "archive", **given}))
+def in_python(**options: Any) -> ArchivePlan:
+    plan = plan_of(archive.VERB, InPython({"topics": "orders", "to": "archive", **options}))
     assert isinstance(plan, ArchivePlan)
     return plan
 
@@ -40,7 +40,7 @@ def test_without_options_there_are_no_operations() -> None:
 
 
 def test_both_ways_in_give_the_same() -> None:
-    given = {
+    options = {
         "since": "2026-11-24",
         "until": "2026-11-25T00:00+01:00",
         "where": "value.a > 1",
@@ -50,11 +50,11 @@ def test_both_ways_in_give_the_same() -> None:
         "select": "a, b.c",
         "on_unmaskable": "skip",
     }
-    found = in_words(f"{WORDS} --mask a=hash --mask b.c=drop,key=hash", **given).operations
-    assert found == in_python(mask=["a=hash", "b.c=drop,key=hash"], **given).operations
-    assert [str(rule) for rule in found.rules] == ["a=hash", "b.c=drop", "key=hash"]
-    assert (found.sample, found.sample_by) == (0.01, "key")
-    assert found.skips
+    plan = in_words(f"{WORDS} --mask a=hash --mask b.c=drop,key=hash", **options).operations
+    assert plan == in_python(mask=["a=hash", "b.c=drop,key=hash"], **options).operations
+    assert [str(rule) for rule in plan.rules] == ["a=hash", "b.c=drop", "key=hash"]
+    assert (plan.sample, plan.sample_by) == (0.01, "key")
+    assert plan.skips
 
 
 def test_a_moment_before_now_stands_behind_its_flag() -> None:
@@ -64,7 +64,7 @@ def test_a_moment_before_now_stands_behind_its_flag() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "sentence"),
+    ("options", "sentence"),
     [
         ({"since": "x"}, "since 'x' is no moment"),
         ({"sample": "0"}, "sample '0' is no part"),
@@ -88,9 +88,9 @@ def test_a_moment_before_now_stands_behind_its_flag() -> None:
         (SHARES, "mask and select have more than 60 places together"),
     ],
 )
-def test_a_setting_without_effect_is_refused(given: dict[str, Any], sentence: str) -> None:
+def test_a_setting_without_effect_is_refused(options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
-        in_python(**given)
+        in_python(**options)
 
 
 def test_the_command_line_names_its_flags() -> None:

@@ -26,28 +26,32 @@ def _no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_second_run_has_moments_and_secret_of_the_first(tmp_path: Path) -> None:
-    files, here = LocalFiles(), str(tmp_path)
+    files, directory = LocalFiles(), str(tmp_path)
 
-    def begun(now_ms: int, job: dict[str, str]) -> job_operations.RunOperations:
-        given = RowOperations(since=moment_of("-1h", now_ms), rules=rules_of(["a=hash"]))
-        return job_operations.begin_operations(given, files, here, job, in_result=False)
+    def begin(now_ms: int, job: dict[str, str]) -> job_operations.RunOperations:
+        row_operations = RowOperations(since=moment_of("-1h", now_ms), rules=rules_of(["a=hash"]))
+        return job_operations.begin_operations(
+            row_operations, files, directory, job, in_result=False
+        )
 
-    first = begun(10_000_000, {})
+    first = begin(10_000_000, {})
     assert set(first.identity) == {"since", "mask", "secret"}
-    assert begun(20_000_000, {"job": "replay", **first.identity}) == first
+    assert begin(20_000_000, {"job": "replay", **first.identity}) == first
 
 
 def test_a_secret_of_the_environment_is_compared_before_anything_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given = RowOperations(rules=rules_of(["a=hash"]))
+    row_operations = RowOperations(rules=rules_of(["a=hash"]))
     monkeypatch.setenv(mask_secret.VARIABLE, "the first secret of this job")
-    first = job_operations.begin_operations(given, LocalFiles(), str(tmp_path), {}, in_result=True)
+    first = job_operations.begin_operations(
+        row_operations, LocalFiles(), str(tmp_path), {}, in_result=True
+    )
     assert not list(tmp_path.iterdir())
     monkeypatch.setenv(mask_secret.VARIABLE, "the second secret of this job")
     with pytest.raises(PipelineError, match="masked with another secret"):
         job_operations.check_operations(
-            given, "/dir", {"job": "archive", **first.identity}, in_result=True
+            row_operations, "/dir", {"job": "archive", **first.identity}, in_result=True
         )
 
 

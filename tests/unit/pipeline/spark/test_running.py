@@ -14,7 +14,7 @@ from minibroker.pipeline.spark.repeating import repeated
 from minibroker.pipeline.spark.running import Watch, lag_of, run_started
 
 
-def told(number: int, rows: int, **more: Any) -> dict[str, Any]:
+def progress_of(number: int, rows: int, **more: Any) -> dict[str, Any]:
     """Spark's progress of one batch."""
     return {
         "batchId": number,
@@ -27,7 +27,7 @@ def told(number: int, rows: int, **more: Any) -> dict[str, Any]:
     }
 
 
-class Told(dict[str, Any]):
+class ProgressDict(dict[str, Any]):
     """Spark's progress, as PySpark gives it: fields, and all of it as JSON."""
 
     @property
@@ -41,17 +41,17 @@ class Query:
     def __init__(self, *batches: dict[str, Any], error: Exception | None = None) -> None:
         self._batches = list(batches)
         self._error = error
-        self.recentProgress: list[Told] = []
+        self.recentProgress: list[ProgressDict] = []
         self.isActive = True
         self.status = {"isTriggerActive": True}
         self.stops = 0
 
     @property
-    def lastProgress(self) -> Told | None:
+    def lastProgress(self) -> ProgressDict | None:
         """Each look finds one batch more; behind the last one the query ends."""
         if self._batches:
-            found = self._batches.pop(0)
-            self.recentProgress.append(Told(found))
+            batch = self._batches.pop(0)
+            self.recentProgress.append(ProgressDict(batch))
         else:
             self.isActive = False
         return self.recentProgress[-1] if self.recentProgress else None
@@ -76,12 +76,12 @@ class FailingQuery(Query):
 
 
 def test_every_batch_is_told_once_and_summed_up() -> None:
-    idle = told(1, 0)
+    idle = progress_of(1, 0)
     idle["durationMs"] = {"latestOffset": 1, "triggerExecution": 1}
     state = {"numRowsDroppedByWatermark": 2, "numRowsTotal": 9, "numRowsRemoved": 4}
-    last = told(2, 20, stateOperators=[state], observedMetrics={"bad": {"bad_records": 3}})
+    last = progress_of(2, 20, stateOperators=[state], observedMetrics={"bad": {"bad_records": 3}})
     batches: list[Any] = []
-    query = Query(told(0, 10), idle, last)
+    query = Query(progress_of(0, 10), idle, last)
     outcome = Watch(query, batches.append).run(threading.Event())
     assert [(batch.number, batch.rows, batch.total_rows, batch.lag) for batch in batches] == [
         (0, 10, 10, 5),
@@ -103,9 +103,11 @@ def test_counted_rows_win_over_those_of_the_source() -> None:
         for bits in (0b01, 0b10)
     )
     query = Query(
-        told(0, 10, observedMetrics=first),
-        told(1, 10, observedMetrics=second),
-        told(2, 10, observedMetrics={"row_operations": {"written_rows": 0, "found_places": None}}),
+        progress_of(0, 10, observedMetrics=first),
+        progress_of(1, 10, observedMetrics=second),
+        progress_of(
+            2, 10, observedMetrics={"row_operations": {"written_rows": 0, "found_places": None}}
+        ),
     )
     batches: list[Any] = []
     outcome = Watch(query, batches.append).run(threading.Event())
@@ -121,9 +123,9 @@ def test_dead_letters_are_bad_records_and_not_written_ones() -> None:
     counts = {0: {"written_rows": 9, "set_aside_rows": 1}, 1: {"written_rows": 5}}
     batches: list[Any] = []
     watch = Watch(
-        Query(told(0, 10), told(1, 5)),
+        Query(progress_of(0, 10), progress_of(1, 5)),
         batches.append,
-        metrics_of=lambda found: counts[found["batchId"]],
+        metrics_of=lambda progress: counts[progress["batchId"]],
     )
     outcome = watch.run(threading.Event())
     assert (outcome.rows, outcome.bad_records) == (14, 1)
@@ -133,7 +135,7 @@ def test_dead_letters_are_bad_records_and_not_written_ones() -> None:
 def test_it_ends_when_asked_and_the_batch_is_done() -> None:
     stop = threading.Event()
     stop.set()
-    query = Query(told(0, 10), told(1, 10), told(2, 10))
+    query = Query(progress_of(0, 10), progress_of(1, 10), progress_of(2, 10))
     outcome = Watch(query, None).run(stop)
     assert outcome.was_stopped
     assert outcome.batches >= 2  # the one it saw running, and at least what came before
@@ -141,8 +143,10 @@ def test_it_ends_when_asked_and_the_batch_is_done() -> None:
 
 
 def test_it_ends_with_the_batch_that_is_the_last() -> None:
-    query = Query(*[told(number, 10) for number in range(50)])
-    outcome = Watch(query, None, is_done=lambda found: found["batchId"] == 1).run(threading.Event())
+    query = Query(*[progress_of(number, 10) for number in range(50)])
+    outcome = Watch(query, None, is_done=lambda progress: progress["batchId"] == 1).run(
+        threading.Event()
+    )
     assert 20 <= outcome.rows < 100
     assert query.stops == 1
     assert not outcome.was_stopped
@@ -157,14 +161,14 @@ def test_a_failure_is_one_sentence_and_the_query_is_stopped() -> None:
 
 
 def test_a_failure_between_two_looks_is_one_sentence() -> None:
-    query = FailingQuery(told(0, 10), error=RuntimeError("PipelineError: make the topic"))
+    query = FailingQuery(progress_of(0, 10), error=RuntimeError("PipelineError: make the topic"))
     with pytest.raises(PipelineError, match=r"^make the topic$"):
         Watch(query, None).run(threading.Event())
     assert query.stops == 1
 
 
 def test_rows_may_be_counted_by_the_job() -> None:
-    outcome = Watch(Query(told(0, 10)), None, rows_of=lambda _: 7).run(threading.Event())
+    outcome = Watch(Query(progress_of(0, 10)), None, rows_of=lambda _: 7).run(threading.Event())
     assert outcome.rows == 7
 
 
@@ -175,9 +179,9 @@ def test_a_start_that_was_too_slow_is_made_again() -> None:
     def failing(*batches: dict[str, Any], error: Exception = slow) -> Watch:
         return Watch(Query(*batches, error=error), None)
 
-    starts = [Watch(Query(told(0, 10)), None), failing(), failing()]
+    starts = [Watch(Query(progress_of(0, 10)), None), failing(), failing()]
     assert run_started(starts.pop, None).rows == 10
-    for watch in (failing(told(0, 1)), failing(error=RuntimeError("other"))):
+    for watch in (failing(progress_of(0, 1)), failing(error=RuntimeError("other"))):
         with pytest.raises(PipelineError):
             run_started([watch].pop, None)
     with pytest.raises(PipelineError, match="too busy"):
@@ -185,17 +189,17 @@ def test_a_start_that_was_too_slow_is_made_again() -> None:
 
 
 def test_lag_is_known_when_the_source_tells_its_end() -> None:
-    assert lag_of(told(0, 1)) == 2 + 3
+    assert lag_of(progress_of(0, 1)) == 2 + 3
     assert lag_of({"sources": [{"endOffset": {"t": {"0": 5}}, "latestOffset": None}]}) is None
 
 
 def test_the_calls_end_with_the_block() -> None:
     called = threading.Semaphore(0)
-    before = threading.active_count()
+    thread_count = threading.active_count()
     with repeated(0.001, called.release):
         for _ in range(3):
             assert called.acquire(timeout=60)
-    assert threading.active_count() == before
+    assert threading.active_count() == thread_count
 
 
 def test_a_block_may_end_before_the_first_call() -> None:

@@ -47,17 +47,19 @@ def test_an_old_java_is_named_with_its_version(
 
 
 def test_a_jar_that_is_not_there_is_named(tmp_path: Path) -> None:
-    there = tmp_path / "there.jar"
-    there.touch()
-    session.check_jars((str(there), f"file://{there}", f"{tmp_path}/*.jar", "s3a://jars/a.jar"))
+    present_jar = tmp_path / "there.jar"
+    present_jar.touch()
+    session.check_jars(
+        (str(present_jar), f"file://{present_jar}", f"{tmp_path}/*.jar", "s3a://jars/a.jar")
+    )
 
     for jar in ("nowhere.jar", f"file://{tmp_path}/no.jar", f"{tmp_path}/*.zip"):
         with pytest.raises(PipelineError, match=r"there is no jar .*: check its path"):
-            session.check_jars((str(there), jar))
+            session.check_jars((str(present_jar), jar))
 
 
 @pytest.mark.parametrize(
-    ("master", "here"),
+    ("master", "is_local"),
     [
         ("local[*]", True),
         ("local", True),
@@ -66,8 +68,8 @@ def test_a_jar_that_is_not_there_is_named(tmp_path: Path) -> None:
         ("yarn", False),
     ],
 )
-def test_only_masters_of_this_machine_use_the_loopback_address(master: str, here: bool) -> None:
-    assert session.is_on_this_machine(master) is here
+def test_only_masters_of_this_machine_use_the_loopback_address(master: str, is_local: bool) -> None:
+    assert session.is_on_this_machine(master) is is_local
 
 
 def test_the_package_travels_whole_and_imports_from_its_file(tmp_path: Path) -> None:
@@ -93,7 +95,7 @@ def test_the_package_travels_whole_and_imports_from_its_file(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("told", "cause"),
+    ("sentence", "cause"),
     [
         (
             "An error occurred while calling None.JavaSparkContext.\n"
@@ -104,12 +106,12 @@ def test_the_package_travels_whole_and_imports_from_its_file(tmp_path: Path) -> 
     ],
 )
 def test_a_spark_that_does_not_start_says_why(
-    told: str, cause: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    sentence: str, cause: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", str(java_home(tmp_path, "17.0.1")))
 
     def fail(_: object) -> None:
-        raise RuntimeError(told)
+        raise RuntimeError(sentence)
 
     monkeypatch.setattr(session.SparkSession.Builder, "getOrCreate", fail)
 

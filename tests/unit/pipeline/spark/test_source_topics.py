@@ -21,12 +21,12 @@ FILES = LocalFiles()
 
 
 def test_ids_are_added_and_replaced(tmp_path: Path) -> None:
-    here = str(tmp_path / "archive")
-    assert source_topics.read_ids(FILES, here) == {}
-    source_topics.write_ids(FILES, here, {"a": "1"})
-    source_topics.write_ids(FILES, here, {"b": "2"})
-    source_topics.write_ids(FILES, here, {"a": "3"})
-    assert source_topics.read_ids(FILES, here) == {"a": "3", "b": "2"}
+    directory = str(tmp_path / "archive")
+    assert source_topics.read_ids(FILES, directory) == {}
+    source_topics.write_ids(FILES, directory, {"a": "1"})
+    source_topics.write_ids(FILES, directory, {"b": "2"})
+    source_topics.write_ids(FILES, directory, {"a": "3"})
+    assert source_topics.read_ids(FILES, directory) == {"a": "3", "b": "2"}
 
 
 def test_a_damaged_file_is_one_sentence(tmp_path: Path) -> None:
@@ -37,9 +37,9 @@ def test_a_damaged_file_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_a_topic_is_another_one_only_with_another_id() -> None:
-    known = {"same": "1", "other": "2", "gone": "3", "old cluster": "4"}
+    ids = {"same": "1", "other": "2", "gone": "3", "old cluster": "4"}
     now = {"same": "1", "other": "9", "new": "5", "old cluster": ""}
-    assert source_topics.recreated(known, now) == ["other"]
+    assert source_topics.recreated(ids, now) == ["other"]
 
 
 def test_a_topic_starts_over_and_the_others_stay(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_nothing_starts_over_before_the_first_batch(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-A0, A1, B0 = (TopicPartition(*where) for where in (("a", 0), ("a", 1), ("b", 0)))
+A0, A1, B0 = (TopicPartition(*place) for place in (("a", 0), ("a", 1), ("b", 0)))
 ENDS = {"a": {0: 100, 1: 100}, "b": {0: 100}}
 
 

@@ -71,9 +71,9 @@ def test_options_of_the_launcher_are_those_of_the_user(monkeypatch: pytest.Monke
 @pytest.mark.parametrize("name", [*VARIABLES, "PYSPARK_PYTHON"])
 def test_a_choice_in_the_environment_stays(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, "/chosen")
-    before = os.environ.copy()
+    environment = os.environ.copy()
     with quick_home({}):
-        assert os.environ == before
+        assert os.environ == environment
 
 
 def test_workers_with_another_python_keep_the_zip_file() -> None:

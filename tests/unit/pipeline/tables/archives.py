@@ -31,7 +31,7 @@ DAYS = 1
 TOPIC = "a-topic-with-a-name-longer-than-what-statistics-keep"
 
 
-def opened(file_format: str, directory: Path) -> Table:
+def open_table(file_format: str, directory: Path) -> Table:
     if file_format == "iceberg":
         return iceberg_table.open_table(place_of(str(directory), None), {}, None)
     return delta_table.open_table(place_of(str(directory), None))
@@ -62,11 +62,11 @@ def written(
     return write_files(table.layout(batch, 1 << 20), [rows(batch.number * 10, count, days)])
 
 
-def seen(file_format: str, directory: Path) -> list[int]:
+def offsets_in(file_format: str, directory: Path) -> list[int]:
     """The offsets for every reader, which see the same."""
-    found = [[record[2] for record in read(directory)] for read in READERS[file_format]]
-    assert all(offsets == found[0] for offsets in found)
-    return found[0]
+    all_offsets = [[record[2] for record in reader(directory)] for reader in READERS[file_format]]
+    assert all(offsets == all_offsets[0] for offsets in all_offsets)
+    return all_offsets[0]
 
 
 def staged(archive: FileArchive, batch: BatchId, *names: str) -> str:

@@ -42,8 +42,8 @@ LOG = {"iceberg": ".metadata.json", "delta": "_delta_log/0"}
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[S3Server]:
-    with s3_server() as found:
-        yield found
+    with s3_server() as server:
+        yield server
 
 
 @pytest.fixture(autouse=True)
@@ -62,12 +62,12 @@ def place(server: S3Server, request: pytest.FixtureRequest) -> TablePlace:
 def written(table: Table, number: int) -> list[DataFile]:
     """Files of a batch, by the layout as it comes to a task."""
     layout = table.layout(BatchId(QUERY, number), 1 << 20)
-    told = table_sink.layout_of(table_sink.options_of(layout, "unused"))  # type: ignore[arg-type]
-    assert told == layout
-    return write_files(told, [rows(number * 10, 2)])
+    layout_told = table_sink.layout_of(table_sink.options_of(layout, "unused"))  # type: ignore[arg-type]
+    assert layout_told == layout
+    return write_files(layout_told, [rows(number * 10, 2)])
 
 
-def seen(file_format: str, place: TablePlace) -> list[int]:
+def offsets_in(file_format: str, place: TablePlace) -> list[int]:
     """The offsets for a reader that knows nothing of ours."""
     return sorted(read(file_format, place)["offset"].to_pylist())
 
@@ -90,7 +90,7 @@ def test_a_batch_is_there_once(file_format: str, place: TablePlace) -> None:
     assert again.has(BatchId(QUERY, 0))
     assert not again.commit(BatchId(QUERY, 0), written(again, 0))
     assert again.commit(BatchId(QUERY, 1), written(again, 1))
-    assert seen(file_format, place) == [0, 1, 10, 11]
+    assert offsets_in(file_format, place) == [0, 1, 10, 11]
 
 
 @pytest.mark.parametrize("fault", [LOST, REFUSED])
@@ -108,7 +108,7 @@ def test_a_commit_that_fails_half_way(
     again = open_archive(file_format, place, {}, None)
     assert again.has(BatchId(QUERY, 1)) == (fault == LOST)
     again.commit(BatchId(QUERY, 1), written(again, 1))
-    assert seen(file_format, place) == [0, 1, 10, 11]
+    assert offsets_in(file_format, place) == [0, 1, 10, 11]
 
 
 @pytest.mark.parametrize("file_format", FORMATS)
@@ -121,7 +121,7 @@ def test_a_data_file_that_the_store_refuses_is_in_no_table(
         written(table, 0)
     server.fail(None)
     assert table.commit(BatchId(QUERY, 0), written(table, 0))
-    assert seen(file_format, place) == [0, 1]
+    assert offsets_in(file_format, place) == [0, 1]
 
 
 @pytest.mark.parametrize("file_format", FORMATS)
@@ -138,12 +138,12 @@ def test_its_upkeep(
     plan = MaintainPlan(place.directory, keep_ms=0, storage=server.store.for_iceberg())
     done = maintenance.run(plan)
     assert (done.merged_files, done.into_files, done.removed_files) == (3, 1, 0)
-    assert seen(file_format, place) == [0, 1, 10, 11, 20, 21]
+    assert offsets_in(file_format, place) == [0, 1, 10, 11, 20, 21]
     later_ms = SystemClock().now_ms() + 2 * maintenance.LEFT_FOR_MS
     monkeypatch.setattr(SystemClock, "now_ms", lambda self: later_ms)
     done = maintenance.run(plan)
     assert (done.merged_files, done.removed_files) == (0, 3)
-    assert seen(file_format, place) == [0, 1, 10, 11, 20, 21]
+    assert offsets_in(file_format, place) == [0, 1, 10, 11, 20, 21]
 
 
 @pytest.mark.parametrize("file_format", FORMATS)
@@ -163,12 +163,12 @@ def test_upserts(file_format: str, place: TablePlace) -> None:
         files = write_files(table.layout(BatchId(QUERY, number), 1 << 20), [records])
         return table.commit(BatchId(QUERY, number), files)
 
-    made = [{"op": "c", "before": None, "after": {"id": n, "name": "a"}} for n in (1, 2)]
-    assert write(0, made)
-    gone = {"op": "d", "before": {"id": 1, "name": "a"}, "after": None}
+    creations = [{"op": "c", "before": None, "after": {"id": n, "name": "a"}} for n in (1, 2)]
+    assert write(0, creations)
+    deletion = {"op": "d", "before": {"id": 1, "name": "a"}, "after": None}
     changed = {"op": "u", "before": None, "after": {"id": 2, "name": "b"}}
-    assert write(1, [gone, changed])
-    assert not write(1, [gone, changed])
+    assert write(1, [deletion, changed])
+    assert not write(1, [deletion, changed])
     assert read(file_format, place).to_pylist() == [{"id": 2, "name": "b"}]
 
 
@@ -181,8 +181,10 @@ def test_parquet_files_of_decoded_columns(place: TablePlace) -> None:
     files = write_files(directory.layout(batch, 1 << 20), [rows(0, 2)])
     assert directory.commit(batch, files)
     [name] = archive.names()
-    found = pa.parquet.ParquetFile(open_input(f"{place.directory}/{name}", place.store)).read()
-    assert found["offset"].to_pylist() == [0, 1]
+    parquet_file = pa.parquet.ParquetFile(
+        open_input(f"{place.directory}/{name}", place.store)
+    ).read()
+    assert parquet_file["offset"].to_pylist() == [0, 1]
     assert archive.stages() == []
 
 

@@ -30,13 +30,13 @@ ROWS = pa.schema(
 QUERY = "12345678-1234-1234-1234-123456789abc"
 
 
-def rows(*found: tuple[str, int, str], value: bytes = b"v") -> pa.RecordBatch:
+def rows(*triples: tuple[str, int, str], value: bytes = b"v") -> pa.RecordBatch:
     """Rows of topic, offset and date."""
     columns = [
-        [value] * len(found),
-        [topic for topic, _, _ in found],
-        [offset for _, offset, _ in found],
-        [date.fromisoformat(day) for _, _, day in found],
+        [value] * len(triples),
+        [topic for topic, _, _ in triples],
+        [offset for _, offset, _ in triples],
+        [date.fromisoformat(day) for _, _, day in triples],
     ]
     return pa.RecordBatch.from_arrays(
         [pa.array(column, field.type) for column, field in zip(columns, ROWS, strict=True)],
@@ -50,8 +50,8 @@ def layout(directory: Path, target_bytes: int = 1 << 20) -> Layout:
 
 
 def offsets(directory: Path, file: DataFile) -> list[int]:
-    found: list[int] = pq.ParquetFile(directory / file.path).read()["offset"].to_pylist()
-    return found
+    offsets: list[int] = pq.ParquetFile(directory / file.path).read()["offset"].to_pylist()
+    return offsets
 
 
 def test_a_file_for_each_topic_and_date(tmp_path: Path) -> None:

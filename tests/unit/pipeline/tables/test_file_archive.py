@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def seen(directory: Path) -> list[str]:
+def file_names(directory: Path) -> list[str]:
     """The files that a reader finds, which skips hidden names and those with `_`."""
     return sorted(path.name for path in directory.glob("topic=*/date=*/*"))
 
@@ -31,9 +31,9 @@ def test_files_are_seen_once_their_batch_is_committed(tmp_path: Path) -> None:
     archive, batch = FileArchive(LocalFiles(), str(tmp_path)), BatchId(QUERY, 0)
     assert archive.finish() is None
     stage = staged(archive, batch, "part-0", "part-1")
-    assert (seen(tmp_path), archive.has(batch), list(archive.names())) == ([], False, [])
+    assert (file_names(tmp_path), archive.has(batch), list(archive.names())) == ([], False, [])
     assert archive.commit(batch, stage)
-    assert seen(tmp_path) == ["part-0", "part-1"]
+    assert file_names(tmp_path) == ["part-0", "part-1"]
     assert archive.has(batch)
     assert list(archive.names()) == [f"{DAY}/part-0", f"{DAY}/part-1"]
     assert not LocalFiles().names(str(tmp_path / "_minibroker" / ".staged"))
@@ -46,7 +46,7 @@ def test_the_second_commit_of_a_batch_changes_nothing(tmp_path: Path) -> None:
     ours, others = staged(new, batch, "ours"), staged(old, batch, "others")
     assert old.commit(batch, others)
     assert not new.commit(batch, ours)
-    assert seen(tmp_path) == ["others"]
+    assert file_names(tmp_path) == ["others"]
     assert list(new.names()) == [f"{DAY}/others"]
 
 
@@ -67,12 +67,12 @@ def test_a_kill_between_the_commit_and_the_moves(
         patch.setattr(files, "rename", killed)
         with pytest.raises(KeyboardInterrupt):
             archive.commit(batch, stage)
-    assert seen(tmp_path) == ["part-0"]
+    assert file_names(tmp_path) == ["part-0"]
     moved = tmp_path.with_name("moved")
     tmp_path.rename(moved)
     again = FileArchive(LocalFiles(), str(moved))
     assert again.finish() == 0
-    assert seen(moved) == ["part-0", "part-1"]
+    assert file_names(moved) == ["part-0", "part-1"]
     moved.rename(tmp_path)
 
 
@@ -88,15 +88,18 @@ def test_another_process_moves_the_same_file(tmp_path: Path) -> None:
 
     files.rename = late  # type: ignore[method-assign]
     assert archive.commit(batch, stage)
-    assert seen(tmp_path) == ["part-0"]
+    assert file_names(tmp_path) == ["part-0"]
 
 
 def test_stages_of_later_batches_stay(tmp_path: Path) -> None:
     """They may belong to a job that is running."""
     archive = FileArchive(LocalFiles(), str(tmp_path))
-    left, running = staged(archive, BatchId(QUERY, 0), "x"), staged(archive, BatchId(QUERY, 2), "y")
+    leftover, running = (
+        staged(archive, BatchId(QUERY, 0), "x"),
+        staged(archive, BatchId(QUERY, 2), "y"),
+    )
     archive.commit(BatchId(QUERY, 1), staged(archive, BatchId(QUERY, 1), "z"))
-    assert LocalFiles().names(left) == []
+    assert LocalFiles().names(leftover) == []
     assert LocalFiles().names(running) != []
 
 
@@ -119,7 +122,7 @@ def test_files_that_no_task_has_told_are_not_committed(tmp_path: Path) -> None:
     archive, batch = FileArchive(LocalFiles(), str(tmp_path)), BatchId(QUERY, 0)
     stage = staged(archive, batch, "part-0", "part-of-a-failed-attempt")
     assert archive.commit(batch, stage, [f"{DAY}/part-0"])
-    assert seen(tmp_path) == ["part-0"]
+    assert file_names(tmp_path) == ["part-0"]
     assert list(archive.names()) == [f"{DAY}/part-0"]
     assert not LocalFiles().names(str(tmp_path / "_minibroker" / ".staged"))
 
@@ -127,7 +130,7 @@ def test_files_that_no_task_has_told_are_not_committed(tmp_path: Path) -> None:
 # Batches of Parquet files with columns: committed by a list, each file with the columns so far.
 
 
-def opened(directory: Path) -> ParquetDirectory:
+def open_directory(directory: Path) -> ParquetDirectory:
     files = LocalFiles()
     archive = FileArchive(files, str(directory))
     return ParquetDirectory(archive, files, str(directory), ["value"], compression="snappy")
@@ -135,12 +138,12 @@ def opened(directory: Path) -> ParquetDirectory:
 
 def test_only_the_named_files_count(tmp_path: Path) -> None:
     """A task that was repeated leaves a file in the stage, and so does another run."""
-    table = opened(tmp_path)
-    for number, found in enumerate(
+    table = open_directory(tmp_path)
+    for number, file_format in enumerate(
         (pa.struct([("x", pa.int64())]), pa.struct([("x", pa.int64()), ("s", pa.string())]))
     ):
-        table.take_in({"value": found})
-        value = pa.array([{"x": number, "s": "new"}], found)
+        table.take_in({"value": file_format})
+        value = pa.array([{"x": number, "s": "new"}], file_format)
         batch = rows(number, 1).set_column(1, "value", value)
         identity = BatchId(QUERY, number)
         write_files(table.layout(identity, 1 << 20), [batch])
@@ -149,18 +152,18 @@ def test_only_the_named_files_count(tmp_path: Path) -> None:
         files = write_files(layout, [batch])
         assert not table.has(identity)
         assert table.commit(identity, files)
-        assert opened(tmp_path).has(identity)
+        assert open_directory(tmp_path).has(identity)
         assert not table.commit(identity, files)
     assert table.commit(BatchId(QUERY, 2), [])
-    for read in TABLES["parquet"]:
-        assert read(tmp_path, "offset", "value") == [
+    for reader in TABLES["parquet"]:
+        assert reader(tmp_path, "offset", "value") == [
             (0, {"x": 0, "s": None}),
             (1, {"x": 1, "s": "new"}),
-        ], read
+        ], reader
     assert not list((tmp_path / "_minibroker" / ".staged").glob("*"))
 
 
 def test_a_damaged_list_of_columns(tmp_path: Path) -> None:
     LocalFiles().write(str(tmp_path / "_minibroker" / "columns.json"), '{"schema": "zz"}')
     with pytest.raises(PipelineError, match=r"columns.json is damaged"):
-        opened(tmp_path).columns()
+        open_directory(tmp_path).columns()

@@ -23,7 +23,7 @@ from minibroker.pipeline.values.arrow_types import plain
 from minibroker.pipeline.verbs.maintain import maintenance
 from minibroker.pipeline.verbs.maintain.plan import MaintainPlan
 from tests.pipeline.table_readers import TABLES
-from tests.unit.pipeline.tables.archives import QUERY, TOPIC, opened, rows, seen, written
+from tests.unit.pipeline.tables.archives import QUERY, TOPIC, offsets_in, open_table, rows, written
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,20 +33,20 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize("file_format", ["iceberg", "delta"])
 def test_a_batch_is_seen_whole_and_once(file_format: str, tmp_path: Path) -> None:
-    table = opened(file_format, tmp_path)
+    table = open_table(file_format, tmp_path)
     batch = BatchId(QUERY, 0)
     assert not table.has(batch)
     files = written(table, batch)
-    assert seen(file_format, tmp_path) == []
+    assert offsets_in(file_format, tmp_path) == []
     assert table.commit(batch, files)
-    assert seen(file_format, tmp_path) == [0, 1]
+    assert offsets_in(file_format, tmp_path) == [0, 1]
     assert table.has(batch)
     assert not table.commit(batch, written(table, batch))
-    again = opened(file_format, tmp_path)
+    again = open_table(file_format, tmp_path)
     assert again.has(batch)
     assert not again.commit(batch, written(again, batch))
     assert again.commit(BatchId(QUERY, 1), written(again, BatchId(QUERY, 1)))
-    assert seen(file_format, tmp_path) == [0, 1, 10, 11]
+    assert offsets_in(file_format, tmp_path) == [0, 1, 10, 11]
     assert {(file.topic, file.rows) for file in again.files()} == {(TOPIC, 1)}
     assert sorted(file.date for file in again.files()) == [
         "2026-11-24",
@@ -59,29 +59,29 @@ def test_a_batch_is_seen_whole_and_once(file_format: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize("file_format", ["iceberg", "delta"])
 def test_two_writers_of_one_batch(file_format: str, tmp_path: Path) -> None:
     """A driver that was believed dead commits while the next one is about to."""
-    old, new = opened(file_format, tmp_path), opened(file_format, tmp_path)
+    old, new = open_table(file_format, tmp_path), open_table(file_format, tmp_path)
     batch = BatchId(QUERY, 0)
     files = written(new, batch)
     commits = iter([False, True])
     really = new.has
 
-    def has(asked: BatchId) -> bool:
+    def has(identity: BatchId) -> bool:
         """The other one commits right behind the first question."""
         if not next(commits):
             assert old.commit(batch, written(old, batch))
             return False
-        return really(asked)
+        return really(identity)
 
     new.has = has  # type: ignore[method-assign]
     assert not new.commit(batch, files)
-    assert seen(file_format, tmp_path) == [0, 1]
+    assert offsets_in(file_format, tmp_path) == [0, 1]
 
 
 @pytest.mark.parametrize("file_format", ["iceberg", "delta"])
 def test_a_batch_without_records_counts(file_format: str, tmp_path: Path) -> None:
-    table = opened(file_format, tmp_path)
+    table = open_table(file_format, tmp_path)
     assert table.commit(BatchId(QUERY, 0), [])
-    assert opened(file_format, tmp_path).has(BatchId(QUERY, 0))
+    assert open_table(file_format, tmp_path).has(BatchId(QUERY, 0))
     assert not table.has(BatchId(QUERY, 1))
 
 
@@ -135,27 +135,27 @@ def test_upkeep_merges_files_of_other_columns(file_format: str, tmp_path: Path) 
         else delta_table.open_table(place_of(str(tmp_path), None), ["value"])
     )
     types = [pa.struct([("x", pa.int64())]), pa.struct([("x", pa.int64()), ("s", pa.string())])]
-    for number, found in enumerate(types):
-        table.take_in({"value": found})
+    for number, type_name in enumerate(types):
+        table.take_in({"value": type_name})
         batch = rows(number, 1)
-        value = pa.array([{"x": number, "s": "new"}], found)
+        value = pa.array([{"x": number, "s": "new"}], type_name)
         batch = batch.set_column(1, "value", value).set_column(8, "date", rows(0, 1)["date"])
         batch = batch.set_column(5, "timestamp", rows(0, 1)["timestamp"])
         identity = BatchId(QUERY, number)
         table.commit(identity, write_files(table.layout(identity, 1 << 20), [batch]))
     done = maintenance.run(MaintainPlan(str(tmp_path)))
     assert (done.merged_files, done.into_files) == (2, 1)
-    for read in TABLES[file_format]:
-        assert read(tmp_path, "offset", "value") == [
+    for reader in TABLES[file_format]:
+        assert reader(tmp_path, "offset", "value") == [
             (0, {"x": 0, "s": None}),
             (1, {"x": 1, "s": "new"}),
-        ], read
+        ], reader
 
 
 # A catalogue in a directory: one writer makes a version; kills between its two files.
 
 
-def made(directory: Path) -> DirectoryCatalog:
+def new_catalog(directory: Path) -> DirectoryCatalog:
     """A catalogue with an empty table."""
     catalog = DirectoryCatalog(str(directory), LocalFiles())
     catalog.create_table(IDENTIFIER, SCHEMA)
@@ -180,7 +180,7 @@ def test_each_commit_is_a_version(tmp_path: Path) -> None:
 
 def test_the_slower_of_two_writers_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It has read version 1 when the other one makes version 2."""
-    catalog = made(tmp_path)
+    catalog = new_catalog(tmp_path)
     slow, quick = catalog.load_table(IDENTIFIER), catalog.load_table(IDENTIFIER)
     quick.transaction().set_properties({"a": "1"}).commit_transaction()
     stale = DirectoryCatalog(str(tmp_path), LocalFiles())
@@ -194,7 +194,7 @@ def test_the_slower_of_two_writers_fails(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_writer_killed_before_its_hint(tmp_path: Path) -> None:
     """Readers see the version before; a writer sees the newest, and mends the hint."""
-    catalog = made(tmp_path)
+    catalog = new_catalog(tmp_path)
     table = catalog.load_table(IDENTIFIER)
     table.transaction().set_properties({"a": "1"}).commit_transaction()
     hint = tmp_path / "metadata" / "version-hint.text"
@@ -208,6 +208,6 @@ def test_a_writer_killed_before_its_hint(tmp_path: Path) -> None:
 
 
 def test_a_second_creation_finds_the_first(tmp_path: Path) -> None:
-    first = made(tmp_path).load_table(IDENTIFIER)
+    first = new_catalog(tmp_path).load_table(IDENTIFIER)
     again = DirectoryCatalog(str(tmp_path), LocalFiles()).create_table(IDENTIFIER, SCHEMA)
     assert again.metadata.table_uuid == first.metadata.table_uuid

@@ -25,21 +25,21 @@ if TYPE_CHECKING:
 EVERY = [field.name for field in iceberg.SCHEMA.fields]
 
 
-def opened(directory: Path, columns: pa.Schema) -> IcebergTable:
-    found = iceberg.open_table(place_of(str(directory), None), {}, None, EVERY)
-    found.take_in({field.name: field.type for field in columns})
-    return found
+def open_table(directory: Path, columns: pa.Schema) -> IcebergTable:
+    opened_table = iceberg.open_table(place_of(str(directory), None), {}, None, EVERY)
+    opened_table.take_in({field.name: field.type for field in columns})
+    return opened_table
 
 
 def put(
-    table: IcebergTable, number: int, rows: pa.Table, gone: pa.Table, by: Sequence[str]
+    table: IcebergTable, number: int, rows: pa.Table, deleted: pa.Table, by: Sequence[str]
 ) -> None:
-    assert table.upsert(BatchId("query", number), Changes(rows, gone.select(list(by)), by))
+    assert table.upsert(BatchId("query", number), Changes(rows, deleted.select(list(by)), by))
 
 
 def rows_in(table: IcebergTable) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = table._table.scan().to_arrow().to_pylist()
-    return found
+    rows: list[dict[str, Any]] = table._table.scan().to_arrow().to_pylist()
+    return rows
 
 
 KINDS: Sequence[tuple[pa.DataType, Callable[[int], Any]]] = [
@@ -65,7 +65,7 @@ def test_keys_of_two_columns(
         values = [{"a": key_of(n), "b": n, "text": f"{text}{n}"} for n in numbers]
         return pa.Table.from_pylist(values, columns)
 
-    table, by = opened(tmp_path, columns), ["a", "b"]
+    table, by = open_table(tmp_path, columns), ["a", "b"]
     none = table_of([], "")
     for number, first in enumerate((1, 11, 21)):
         put(table, number, table_of(range(first, first + 4), "old"), none, by)
@@ -87,13 +87,13 @@ def test_files_without_such_keys_stay_and_others_are_cut(
     def table_of(*numbers: int) -> pa.Table:
         return pa.Table.from_pylist([{"id": n, "tags": [f"{n}"]} for n in numbers], columns)
 
-    table = opened(tmp_path, columns)
+    table = open_table(tmp_path, columns)
     for number, numbers in enumerate(((1, 2), (3, 4), (1000, 1001))):
         put(table, number, table_of(*numbers), table_of(), ["id"])
-    before = {task.file.file_path for task in table._table.scan().plan_files()}
+    old_paths = {task.file.file_path for task in table._table.scan().plan_files()}
     put(table, 3, table_of(), table_of(2, 3, 500), ["id"])
     after = {task.file.file_path for task in table._table.scan().plan_files()}
-    assert len(before & after) == 1
+    assert len(old_paths & after) == 1
     assert sorted(row["id"] for row in rows_in(table)) == [1, 4, 1000, 1001]
     put(table, 4, table_of(), table_of(1, 4, 1000, 1001), ["id"])
     assert rows_in(table) == []

@@ -21,7 +21,7 @@ from minibroker.pipeline.verbs.maintain import maintenance
 from minibroker.pipeline.verbs.maintain.maintenance import Maintained
 from minibroker.pipeline.verbs.maintain.plan import MaintainPlan
 from tests.pipeline.table_readers import READERS
-from tests.unit.pipeline.tables.archives import QUERY, rows, seen
+from tests.unit.pipeline.tables.archives import QUERY, offsets_in, rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,16 +46,16 @@ class Archive:
         files = FileArchive(LocalFiles(), str(self.directory))
         place = ParquetDirectory(files, LocalFiles(), str(self.directory), (), compression="snappy")
         first = batch.number * 2
-        written = write_files(place.layout(batch, 1 << 20), [rows(first, 2, days=2)])
-        assert place.commit(batch, written)
+        data_files = write_files(place.layout(batch, 1 << 20), [rows(first, 2, days=2)])
+        assert place.commit(batch, data_files)
         self.offsets += [first, first + 1]
 
     def names(self) -> list[str]:
         """The names of the lists, which are those of the files."""
-        found = sorted(FileArchive(LocalFiles(), str(self.directory)).names())
-        there = self.directory.glob("topic=*/date=*/*.parquet")
-        assert found == sorted(str(path.relative_to(self.directory)) for path in there)
-        return found
+        names = sorted(FileArchive(LocalFiles(), str(self.directory)).names())
+        paths = self.directory.glob("topic=*/date=*/*.parquet")
+        assert names == sorted(str(path.relative_to(self.directory)) for path in paths)
+        return names
 
     def maintain(self) -> Maintained:
         return maintenance.run(MaintainPlan(str(self.directory)))
@@ -71,7 +71,7 @@ class Archive:
 
     def check(self) -> None:
         self.names()
-        assert seen("parquet", self.directory) == self.offsets
+        assert offsets_in("parquet", self.directory) == self.offsets
 
 
 @pytest.fixture
@@ -195,16 +195,16 @@ def test_readers_see_each_record_once_meanwhile(archive: Archive) -> None:
         number: int, reader: Callable[[Path], list[tuple[str, int, int, bytes | None]]]
     ) -> None:
         while not ended.is_set() or not reads[number]:
-            before = list(archive.offsets)
+            old_offsets = list(archive.offsets)
             try:
-                found = sorted(record[2] for record in reader(archive.directory))
+                offsets = sorted(record[2] for record in reader(archive.directory))
             except Exception as error:
                 if "No such file" not in str(error) and "No files found" not in str(error):
                     wrong.append(error)
                 continue
             reads[number] += 1
-            if len(set(found)) != len(found) or not set(before) <= set(found):
-                wrong.append((before, found))
+            if len(set(offsets)) != len(offsets) or not set(old_offsets) <= set(offsets):
+                wrong.append((old_offsets, offsets))
 
     readers = [
         threading.Thread(target=read, args=(number, reader))

@@ -42,14 +42,14 @@ def test_the_last_batch_may_be_repeated_and_no_earlier_one() -> None:
 
 def test_a_batch_that_the_faster_writer_committed_is_not_committed_again() -> None:
     """The other writer commits it between the look and the commit."""
-    there = iter([False, True])
+    presence = iter([False, True])
     commits = []
 
     def commit() -> None:
         commits.append(1)
         raise OvertakenError
 
-    is_mine = table.committed_once("./orders", OvertakenError, lambda: next(there), commit)
+    is_mine = table.committed_once("./orders", OvertakenError, lambda: next(presence), commit)
     assert not is_mine
     assert commits == [1]
     assert table.committed_once("./orders", OvertakenError, lambda: False, lambda: None)

@@ -13,15 +13,15 @@ def record(*fields: tuple[str, Any], name: str = "R") -> dict[str, Any]:
     return {
         "type": "record",
         "name": name,
-        "fields": [{"name": field, "type": found} for field, found in fields],
+        "fields": [{"name": field, "type": field_type} for field, field_type in fields],
     }
 
 
 def encoded(schema: Any, *values: Any) -> pa.Array:
-    parsed = fastavro.parse_schema(schema)
-    found = []
+    avro_schema = fastavro.parse_schema(schema)
+    rows = []
     for value in values:
         out = io.BytesIO()
-        fastavro.schemaless_writer(out, parsed, value)
-        found.append(out.getvalue())
-    return pa.array(found, pa.binary())
+        fastavro.schemaless_writer(out, avro_schema, value)
+        rows.append(out.getvalue())
+    return pa.array(rows, pa.binary())

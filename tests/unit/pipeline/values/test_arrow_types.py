@@ -95,7 +95,7 @@ def test_types_of_a_format_become_plain() -> None:
     ],
 )
 def test_times_that_no_table_keeps(kind: pa.DataType, bad: int, good: int) -> None:
-    for around, wrap, where in (
+    for around, wrap, place in (
         (pa.struct([("a", kind), ("b", pa.int32())]), lambda value: {"a": value}, "a"),
         (pa.list_(kind), lambda value: [value], r"\[\]"),
         (pa.map_(pa.string(), pa.struct([("x", kind)])), lambda v: [("k", {"x": v})], r"\{\}.x"),
@@ -103,7 +103,7 @@ def test_times_that_no_table_keeps(kind: pa.DataType, bad: int, good: int) -> No
         assert has_times(around)
         check_times(pa.array([wrap(good), None, wrap(None)], around))
         with pytest.raises(
-            ValueError, match=f"has a time outside of the years 1 to 9999 in {where}"
+            ValueError, match=f"has a time outside of the years 1 to 9999 in {place}"
         ):
             check_times(pa.array([wrap(good), None, wrap(bad)], around))
     assert not has_times(pa.struct([("a", pa.int64())]))

@@ -47,9 +47,9 @@ def test_types_that_only_fastavro_reads() -> None:
         "k": b"\xff",
     }
     reader = AvroReader(json.dumps(ALL))
-    (found,) = reader.read(encoded(ALL, value)).to_pylist()
+    (row,) = reader.read(encoded(ALL, value)).to_pylist()
     del value["g"]
-    assert found == {**value, "b": '"x"', "d": [("k", 1)], "e": 3_723_000, "f": UNIQUE}
+    assert row == {**value, "b": '"x"', "d": [("k", 1)], "e": 3_723_000, "f": UNIQUE}
 
 
 QUICK = record(
@@ -160,11 +160,11 @@ def test_a_union_of_several_types_tells_which_one_a_value_has() -> None:
         {**rest, "u": ("shop.A", of_a), "w": "t"},
         {**rest, "u": ("shop.B", {"x": 1}), "v": 5},
         {**rest, "u": b"\xff", "v": ("shop.B", {"x": 2})},
-        *({**rest, "u": found} for found in ("t", {"k": {"x": 3}}, float("nan"), None)),
+        *({**rest, "u": union_value} for union_value in ("t", {"k": {"x": 3}}, float("nan"), None)),
     ]
     reader = AvroReader(json.dumps(CHOICE))
-    found = reader.read(encoded(CHOICE, *values)).to_pylist()
-    assert [None if row["u"] is None else json.loads(row["u"]) for row in found] == [
+    union_value = reader.read(encoded(CHOICE, *values)).to_pylist()
+    assert [None if row["u"] is None else json.loads(row["u"]) for row in union_value] == [
         {"@type": "shop.A", "x": 1, "raw": "/w=="},
         {"@type": "shop.B", "x": 1},
         {"@type": "bytes", "value": "/w=="},
@@ -173,9 +173,9 @@ def test_a_union_of_several_types_tells_which_one_a_value_has() -> None:
         {"@type": "double", "value": "nan"},
         None,
     ]
-    assert {row["o"]["raw"] for row in found} == {b"\xff"}
-    assert [row["v"] for row in found[:3]] == ['"P"', "5", '{"@type": "shop.B", "x": 2}']
-    assert [json.loads(row["w"]) for row in found[:2]] == [
+    assert {row["o"]["raw"] for row in union_value} == {b"\xff"}
+    assert [row["v"] for row in union_value[:3]] == ['"P"', "5", '{"@type": "shop.B", "x": 2}']
+    assert [json.loads(row["w"]) for row in union_value[:2]] == [
         "t",
         {"@type": "timestamp-millis", "value": "2026-01-02T00:00:00Z"},
     ]
@@ -184,8 +184,8 @@ def test_a_union_of_several_types_tells_which_one_a_value_has() -> None:
 def test_a_topic_of_several_types() -> None:
     reader = AvroReader('["shop.A", "shop.B"]', [json.dumps({**A, "namespace": "shop"}), B_OF_SHOP])
     both = [{**A, "namespace": "shop"}, json.loads(B_OF_SHOP)]
-    found = reader.read(encoded(both, ("shop.B", {"x": 1}))).to_pylist()
-    assert found == ['{"@type": "shop.B", "x": 1}']
+    rows = reader.read(encoded(both, ("shop.B", {"x": 1}))).to_pylist()
+    assert rows == ['{"@type": "shop.B", "x": 1}']
 
 
 B_OF_SHOP = json.dumps({**B, "namespace": "shop"})
@@ -231,8 +231,8 @@ def test_times_of_debezium() -> None:
 
 def test_nanoseconds_are_cut_to_microseconds() -> None:
     reader = AvroReader(json.dumps(NANOS))
-    found = reader.read(encoded(NANOS, {"a": -1})).to_pylist()
-    assert found == [{"a": datetime(1969, 12, 31, 23, 59, 59, 999_999)}]  # noqa: DTZ001  as above
+    rows = reader.read(encoded(NANOS, {"a": -1})).to_pylist()
+    assert rows == [{"a": datetime(1969, 12, 31, 23, 59, 59, 999_999)}]  # noqa: DTZ001  as above
 
 
 VARIABLE = {
@@ -252,9 +252,9 @@ def test_decimals_that_no_column_of_decimals_holds_are_text() -> None:
     value = {"a": raw, "b": {"scale": -2, "value": b"\x05"}, "c": b"\x01" * 20, "d": b"\x00"}
     plain = json.loads(json.dumps(DECIMALS).replace('"logicalType": "decimal", ', ""))
     reader = AvroReader(json.dumps(DECIMALS))
-    (found,) = reader.read(encoded(plain, value)).to_pylist()
+    (row,) = reader.read(encoded(plain, value)).to_pylist()
     unscaled = str(int.from_bytes(b"\x01" * 20))
-    assert found == {
+    assert row == {
         "a": "-0.01",
         "b": "500",
         "c": f"{unscaled[:-2]}.{unscaled[-2:]}",

@@ -20,7 +20,7 @@ ROW = pa.struct([("id", pa.int64()), ("name", pa.string())])
 ENVELOPE = pa.struct([("before", ROW), ("after", ROW), ("op", pa.string())])
 
 
-def records(values: list[Any], found: pa.DataType, keys: pa.Array | None = None) -> pa.Table:
+def records(values: list[Any], value_type: pa.DataType, keys: pa.Array | None = None) -> pa.Table:
     count = len(values)
     return pa.table(
         {
@@ -28,7 +28,7 @@ def records(values: list[Any], found: pa.DataType, keys: pa.Array | None = None)
             "partition": pa.array([0] * count, pa.int32()),
             "offset": list(range(count)),
             "key": pa.array([b"k"] * count, pa.binary()) if keys is None else keys,
-            "value": pa.array(values, found),
+            "value": pa.array(values, value_type),
         }
     )
 
@@ -37,8 +37,8 @@ def row(number: int, name: str | None = None) -> dict[str, Any]:
     return {"id": number, "name": name}
 
 
-def change(op: str, before: Any = None, after: Any = None) -> dict[str, Any]:
-    return {"before": before, "after": after, "op": op}
+def change(op: str, old: Any = None, after: Any = None) -> dict[str, Any]:
+    return {"before": old, "after": after, "op": op}
 
 
 EVENTS = [
@@ -56,16 +56,16 @@ ROWS = [row(1, "c"), row(3, "y")]
 
 
 def test_events_of_a_registry() -> None:
-    found = changes_of(records(EVENTS, ENVELOPE), ["id"])
-    assert (found.rows.to_pylist(), found.deleted_keys.to_pylist()) == (ROWS, [{"id": 2}])
+    changes = changes_of(records(EVENTS, ENVELOPE), ["id"])
+    assert (changes.rows.to_pylist(), changes.deleted_keys.to_pylist()) == (ROWS, [{"id": 2}])
     backwards = records(EVENTS, ENVELOPE).take(pa.array(range(len(EVENTS) - 1, -1, -1)))
     assert changes_of(backwards, ["id"]).rows.to_pylist() == ROWS
 
 
 def test_rows_without_an_envelope() -> None:
     values = [row(1, "a"), row(1, "b"), row(2, "c")]
-    for found, given in ((ROW, values), (ENVELOPE, [{"after": value} for value in values])):
-        done = changes_of(records(given, found), ["id"])
+    for value_type, data in ((ROW, values), (ENVELOPE, [{"after": value} for value in values])):
+        done = changes_of(records(data, value_type), ["id"])
         assert (done.rows.to_pylist(), done.deleted_keys.num_rows) == (values[1:], 0)
 
 
@@ -80,19 +80,22 @@ def test_rows_that_say_whether_they_are_gone(kind: pa.DataType) -> None:
         None,
         {**row(3, "c"), "__deleted": None},
     ]
-    found = changes_of(records(values, rewritten), ["id"])
-    assert found.rows.to_pylist() == [values[0], values[4]]
-    assert found.deleted_keys.to_pylist() == [{"id": 2}]
+    changes = changes_of(records(values, rewritten), ["id"])
+    assert changes.rows.to_pylist() == [values[0], values[4]]
+    assert changes.deleted_keys.to_pylist() == [{"id": 2}]
 
 
 def test_tombstones_by_the_key_of_the_record() -> None:
     keys = pa.array([{"id": 1}, {"id": 2}, {"id": 1}], pa.struct([("id", pa.int64())]))
-    found = changes_of(records([row(1, "a"), row(2, "b"), None], ROW, keys), ["key"])
-    assert (found.rows.to_pylist(), found.deleted_keys.to_pylist()) == ([row(2, "b")], [{"id": 1}])
+    changes = changes_of(records([row(1, "a"), row(2, "b"), None], ROW, keys), ["key"])
+    assert (changes.rows.to_pylist(), changes.deleted_keys.to_pylist()) == (
+        [row(2, "b")],
+        [{"id": 1}],
+    )
     plain = pa.array([b"x", b"y", b"x"], pa.binary())
-    found = changes_of(records([row(1, "a"), row(2, "b"), None], ROW, plain), ["key"])
-    assert found.rows.to_pylist() == [{**row(2, "b"), "key": b"y"}]
-    assert (found.deleted_keys.to_pylist(), found.by) == ([{"key": b"x"}], ["key"])
+    changes = changes_of(records([row(1, "a"), row(2, "b"), None], ROW, plain), ["key"])
+    assert changes.rows.to_pylist() == [{**row(2, "b"), "key": b"y"}]
+    assert (changes.deleted_keys.to_pylist(), changes.by) == ([{"key": b"x"}], ["key"])
     assert key_columns(["id"], pa.binary()) == []
 
 
@@ -106,16 +109,16 @@ def test_keys_of_several_columns_and_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "found", "by", "sentence"),
+    ("values", "value_type", "by", "sentence"),
     [
         ([change("t")], ENVELOPE, "id", "record t-0 offset 0 has op 't': expected c, r, u or d"),
         ([change("d")], ENVELOPE, "id", "record t-0 offset 0 has no key"),
         ([row(1), None], ROW, "id", "record t-0 offset 1 is a tombstone, whose row only its key"),
     ],
 )
-def test_other_records_are_named(values: Any, found: Any, by: str, sentence: str) -> None:
+def test_other_records_are_named(values: Any, value_type: Any, by: str, sentence: str) -> None:
     with pytest.raises(ChangeError, match=sentence):
-        changes_of(records(values, found), [by])
+        changes_of(records(values, value_type), [by])
 
 
 def test_each_record_that_is_no_change_has_its_reason() -> None:
@@ -133,8 +136,10 @@ def test_each_record_that_is_no_change_has_its_reason() -> None:
 
 
 def test_a_key_that_no_row_has_is_wrong_usage() -> None:
-    wanted = r"--upsert-by nmae: a row has no such column \(did you mean name\?\); it has id, name"
-    with pytest.raises(JobUsageError, match=wanted):
+    complaint = (
+        r"--upsert-by nmae: a row has no such column \(did you mean name\?\); it has id, name"
+    )
+    with pytest.raises(JobUsageError, match=complaint):
         faults_of(pa.array([row(1)], ROW), pa.array([b"k"]), ["nmae"])
 
 

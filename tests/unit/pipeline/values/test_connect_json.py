@@ -48,8 +48,8 @@ MOMENT = datetime(2026, 11, 29, 1, 2, 3, 456_000, tzinfo=UTC)
 def read(row: pa.DataType, value: Any, fields: Any = FIELDS) -> Any:
     schema = {"type": "struct", "fields": [{"type": "struct", "field": "after", "fields": fields}]}
     text = json.dumps({"schema": schema, "payload": {"op": "c", "after": value}}).encode()
-    found = salvaged(EventReader(row), pa.array([text], pa.binary()))
-    return found.reasons.get(0) or found.array.to_pylist()[0]["after"]
+    outcome = salvaged(EventReader(row), pa.array([text], pa.binary()))
+    return outcome.reasons.get(0) or outcome.array.to_pylist()[0]["after"]
 
 
 def test_columns_of_times_and_decimals() -> None:
@@ -75,12 +75,12 @@ def test_columns_of_times_and_decimals() -> None:
 
 
 def test_columns_of_what_the_json_says() -> None:
-    named = pa.map_(pa.string(), pa.struct([("d", pa.int32())]))
+    map_type = pa.map_(pa.string(), pa.struct([("d", pa.int32())]))
     plain = pa.struct(
-        [("at", pa.int64()), ("day", pa.int32()), ("n", pa.binary()), ("named", named)]
+        [("at", pa.int64()), ("day", pa.int32()), ("n", pa.binary()), ("named", map_type)]
     )
-    found = read(plain, ROW)
-    assert found == {"at": ROW["at"], "day": 20_000, "n": b"\x30\x39", "named": [("k", {"d": 5})]}
+    row = read(plain, ROW)
+    assert row == {"at": ROW["at"], "day": 20_000, "n": b"\x30\x39", "named": [("k", {"d": 5})]}
     texts = pa.struct([("n", pa.string()), ("v", pa.string())])
     assert read(texts, ROW) == {"n": "123.45", "v": "1.5"}
     assert read(pa.struct([("n", pa.float64())]), ROW) == {"n": 123.45}

@@ -57,18 +57,18 @@ def value(number: int, id_: int = 1) -> bytes:
 
 
 def test_rows_keep_their_order_and_dead_letters_have_reasons() -> None:
-    given = batch(value(0), None, b"x", value(3, 2), value(4), header_of(1) + b"{", value(6))
-    found = decoded(given, [decoding(keeps_bytes=True)])
-    assert found.rows.to_pylist() == [
+    records = batch(value(0), None, b"x", value(3, 2), value(4), header_of(1) + b"{", value(6))
+    columns = decoded(records, [decoding(keeps_bytes=True)])
+    assert columns.rows.to_pylist() == [
         {"offset": 0, "key": b"k", "value": {"a": 0, "b": None}, "valueBytes": value(0)},
         {"offset": 1, "key": b"k", "value": None, "valueBytes": None},
         {"offset": 4, "key": b"k", "value": {"a": 4, "b": None}, "valueBytes": value(4)},
         {"offset": 6, "key": b"k", "value": {"a": 6, "b": None}, "valueBytes": value(6)},
     ]
-    assert found.dead is not None
-    assert found.dead["offset"].to_pylist() == [2, 3, 5]
-    assert found.dead["value"].to_pylist() == [b"x", value(3, 2), header_of(1) + b"{"]
-    first, second, third = found.dead["reason"].to_pylist()
+    assert columns.dead is not None
+    assert columns.dead["offset"].to_pylist() == [2, 3, 5]
+    assert columns.dead["value"].to_pylist() == [b"x", value(3, 2), header_of(1) + b"{"]
+    first, second, third = columns.dead["reason"].to_pylist()
     assert first == "its value does not begin with the byte 0 and the id of a schema"
     assert second == "its value has schema 2, but it does not fit"
     assert third.startswith("its value is no JSON (")
@@ -76,49 +76,55 @@ def test_rows_keep_their_order_and_dead_letters_have_reasons() -> None:
 
 
 def test_unseen_schemas_are_told_once_each() -> None:
-    found = decoded(batch(value(0, 8), value(1), value(2, 9), value(3, 8)), [decoding()])
-    assert sorted(found.unseen) == [("value", SchemaKey(8)), ("value", SchemaKey(9))]
-    assert found.dead is None
+    columns = decoded(batch(value(0, 8), value(1), value(2, 9), value(3, 8)), [decoding()])
+    assert sorted(columns.unseen) == [("value", SchemaKey(8)), ("value", SchemaKey(9))]
+    assert columns.dead is None
 
 
 def test_the_schema_is_in_a_header() -> None:
     guid = "89791762-2336-4186-9674-299b90a802e2"
     name = {"key": "__value_schema_id", "value": b"\x01" + uuid.UUID(guid).bytes}
-    given = batch(b'{"a": 1}', value(2), b'{"a": 3}').append_column(
+    records = batch(b'{"a": 1}', value(2), b'{"a": 3}').append_column(
         "headers", pa.array([[name], None, [name]], RECORD.field("headers").type)
     )
-    found = decoded(given, [decoding()])
-    assert found.unseen == [("value", SchemaKey(guid))]
-    known = decoding(schemas={SchemaKey(1): SCHEMA, SchemaKey(guid): SCHEMA}, keeps_bytes=True)
-    rows = decoded(given, [known]).rows.to_pylist()
+    columns = decoded(records, [decoding()])
+    assert columns.unseen == [("value", SchemaKey(guid))]
+    with_schemas = decoding(
+        schemas={SchemaKey(1): SCHEMA, SchemaKey(guid): SCHEMA}, keeps_bytes=True
+    )
+    rows = decoded(records, [with_schemas]).rows.to_pylist()
     assert [row["value"]["a"] for row in rows] == [1, 2, 3]
     assert [row["valueBytes"] for row in rows] == [b'{"a": 1}', value(2), b'{"a": 3}']
-    assert from_json(to_json([known])) == [known]
+    assert from_json(to_json([with_schemas])) == [with_schemas]
 
 
 def test_two_columns_and_one_dead_letter_for_a_record() -> None:
     key = ColumnDecoding("key", {}, of_type(pa.struct([("a", pa.int64())])), TYPE)
-    found = decoded(batch(b"x"), [key, decoding()])
-    assert (found.rows.num_rows, found.dead["reason"].to_pylist()) == (
+    columns = decoded(batch(b"x"), [key, decoding()])
+    assert (columns.rows.num_rows, columns.dead["reason"].to_pylist()) == (
         0,
         ["its key is no JSON (Expecting value: line 1 column 1 (char 0))"],
     )
 
 
 def test_only_tombstones_and_nothing() -> None:
-    found = decoded(batch(None, None), [decoding(schemas={}, type=pa.null())])
-    assert found.rows["value"].to_pylist() == [None, None]
+    columns = decoded(batch(None, None), [decoding(schemas={}, type=pa.null())])
+    assert columns.rows["value"].to_pylist() == [None, None]
     assert decoded(batch(), [decoding()]).rows.num_rows == 0
 
 
 def test_decodings_travel_as_text() -> None:
-    named = ValueSchema(AVRO, '"int"', (("Other", '"string"'),), (0, 3), "why", as_numbers=True)
-    given = [
-        decoding(schemas={SchemaKey(5, (0, 3)): named}, keeps_bytes=True, has_bounds=True),
+    referring_schema = ValueSchema(
+        AVRO, '"int"', (("Other", '"string"'),), (0, 3), "why", as_numbers=True
+    )
+    examples = [
+        decoding(
+            schemas={SchemaKey(5, (0, 3)): referring_schema}, keeps_bytes=True, has_bounds=True
+        ),
         ColumnDecoding("key", {}, of_type(TYPE), TYPE),
     ]
-    assert from_json(to_json(given)) == given
-    assert reader_of(given[1].plain or SCHEMA).type == TYPE
+    assert from_json(to_json(examples)) == examples
+    assert reader_of(examples[1].plain or SCHEMA).type == TYPE
 
 
 # Salvage: every good value is read, every bad one has a reason, in few calls.
@@ -144,30 +150,30 @@ class Numbers:
 
 
 def values(count: int, bad: set[int]) -> pa.Array:
-    found = [b"x" if index in bad else str(index).encode() for index in range(count)]
-    return pa.array(found, pa.binary())
+    data = [b"x" if index in bad else str(index).encode() for index in range(count)]
+    return pa.array(data, pa.binary())
 
 
 def test_good_values_take_one_call() -> None:
     reader = Numbers()
-    found = salvaged(reader, values(1000, set()))
-    assert (found.array.to_pylist(), found.reasons) == (list(range(1000)), {})
+    outcome = salvaged(reader, values(1000, set()))
+    assert (outcome.array.to_pylist(), outcome.reasons) == (list(range(1000)), {})
     assert reader.calls == 1
 
 
 def test_bad_values_among_many_stand_alone() -> None:
     reader, bad = Numbers(), {0, 500, 999}
-    found = salvaged(reader, values(1000, bad))
-    wanted = [None if index in bad else index for index in range(1000)]
-    assert found.array.to_pylist() == wanted
-    assert found.reasons == dict.fromkeys(sorted(bad), "is no number: b'x'")
+    outcome = salvaged(reader, values(1000, bad))
+    expected = [None if index in bad else index for index in range(1000)]
+    assert outcome.array.to_pylist() == expected
+    assert outcome.reasons == dict.fromkeys(sorted(bad), "is no number: b'x'")
     assert reader.calls < 60
 
 
 def test_nothing_and_all_bad() -> None:
     assert salvaged(Numbers(), values(0, set())).array.equals(pa.nulls(0, pa.int64()))
-    found = salvaged(Numbers(), values(40, set(range(40))))
-    assert (found.array.null_count, sorted(found.reasons)) == (40, list(range(40)))
+    outcome = salvaged(Numbers(), values(40, set(range(40))))
+    assert (outcome.array.null_count, sorted(outcome.reasons)) == (40, list(range(40)))
 
 
 class Times(Numbers):
@@ -177,11 +183,11 @@ class Times(Numbers):
 
 
 def test_a_time_that_no_table_keeps_is_bad_in_a_table_alone() -> None:
-    given = pa.array([b"0", b"9223372036825200000", b"1"], pa.binary())
-    found = salvaged(Times(), given, has_bounds=True)
-    assert found.reasons == {1: "has a time outside of the years 1 to 9999 in it"}
-    assert found.array.cast(pa.int64()).to_pylist() == [0, None, 1]
-    assert salvaged(Times(), given).reasons == {}
+    data = pa.array([b"0", b"9223372036825200000", b"1"], pa.binary())
+    outcome = salvaged(Times(), data, has_bounds=True)
+    assert outcome.reasons == {1: "has a time outside of the years 1 to 9999 in it"}
+    assert outcome.array.cast(pa.int64()).to_pylist() == [0, None, 1]
+    assert salvaged(Times(), data).reasons == {}
 
 
 # The wire format: headers, groups of one schema, message indexes.
@@ -226,11 +232,11 @@ def test_values_of_one_schema_are_one_group() -> None:
 def test_other_values_are_grouped_by_schema_with_their_rows() -> None:
     values = [header_of(1) + b"a", b"x", header_of(2), header_of(1) + b"c", b"", b"\x01\0\0\0\1z"]
     values += [GUID_HEADER + b"d", GUID_HEADER[:-1], GUID_HEADER]
-    found = {
+    expected = {
         group.schema: (rows_of(group), group.payload.to_pylist())
         for group in grouped(pa.array(values, pa.binary()))
     }
-    assert found == {
+    assert expected == {
         GUID: ([6, 8], [b"d", b""]),
         1: ([0, 3], [b"a", b"c"]),
         2: ([2], [b""]),
@@ -267,10 +273,10 @@ def test_message_indexes(payload: bytes, indexes: tuple[int, ...] | None, size: 
 def test_payloads_are_split_by_message() -> None:
     (whole,) = split_by_message(pa.array([b"\0a", b"\0b"], pa.binary()))
     assert (whole[0], whole[1].rows, whole[1].payload.to_pylist()) == ((0,), None, [b"a", b"b"])
-    found = {
+    expected = {
         message: (rows_of(group), group.payload.to_pylist())
         for message, group in split_by_message(
             pa.array([b"\0a", b"\x02\x02b", b"\x02", b"\0c"], pa.binary())
         )
     }
-    assert found == {(0,): ([0, 3], [b"a", b"c"]), (1,): ([1], [b"b"]), None: ([2], [b"\x02"])}
+    assert expected == {(0,): ([0, 3], [b"a", b"c"]), (1,): ([1], [b"b"]), None: ([2], [b"\x02"])}

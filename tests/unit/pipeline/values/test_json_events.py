@@ -17,8 +17,8 @@ FIRST = {"id": 1, "op": None, "payload": None}
 
 
 def read(value: Any) -> Any:
-    (found,) = READER.read(pa.array([json.dumps(value).encode()], pa.binary())).to_pylist()
-    return found
+    (row,) = READER.read(pa.array([json.dumps(value).encode()], pa.binary())).to_pylist()
+    return row
 
 
 def event(**parts: Any) -> dict[str, Any]:
@@ -63,16 +63,16 @@ def test_rows_with_fields_of_those_names(value: Any) -> None:
 
 
 def test_a_row_that_is_gone() -> None:
-    for said in ("true", True):
-        assert read({"id": 1, "__deleted": said}) == event(op="d", before=FIRST)
+    for deleted_flag in ("true", True):
+        assert read({"id": 1, "__deleted": deleted_flag}) == event(op="d", before=FIRST)
     assert read({"id": 1, "__deleted": "false"}) == event(after=FIRST)
 
 
 def test_values_that_are_neither_row_nor_event_are_bad() -> None:
     values = [b"[]", b"{", b'{"id": "x"}', b'{"op": "c", "after": {"id": "x"}}', b'{"id": 1}']
-    found = salvaged(READER, pa.array(values, pa.binary()))
+    outcome = salvaged(READER, pa.array(values, pa.binary()))
     assert (
-        found.reasons[0] == "does not match its schema: value is an array and has to be an object"
+        outcome.reasons[0] == "does not match its schema: value is an array and has to be an object"
     )
-    assert "after.id is a string and has to be a whole number" in found.reasons[3]
-    assert sorted(found.reasons) == [0, 1, 2, 3]
+    assert "after.id is a string and has to be a whole number" in outcome.reasons[3]
+    assert sorted(outcome.reasons) == [0, 1, 2, 3]

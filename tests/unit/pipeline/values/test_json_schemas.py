@@ -14,13 +14,13 @@ from minibroker.pipeline.values.json_schemas import type_of
 from minibroker.pipeline.values.json_values import ANY, JsonReader
 
 
-def found(properties: dict[str, Any], **more: Any) -> pa.DataType:
+def struct_of(properties: dict[str, Any], **more: Any) -> pa.DataType:
     return type_of(json.dumps({"type": "object", "properties": properties, **more}))
 
 
 def test_every_kind_of_property() -> None:
     text = {"type": "string", "format": "date-time"}
-    assert found(
+    assert struct_of(
         {
             "id": {"type": "integer"},
             "amount": {"type": ["number", "null"]},
@@ -50,7 +50,7 @@ def test_every_kind_of_property() -> None:
     "schema", [{}, True, {"type": ["string", "integer"]}, {"type": "array"}, {"type": "object"}]
 )
 def test_anything_else_is_text(schema: Any) -> None:
-    field = found({"x": schema}).field("x")
+    field = struct_of({"x": schema}).field("x")
     assert (field.type, field.metadata) == (pa.string(), ANY)
 
 
@@ -100,8 +100,8 @@ VALUE = (
 
 def test_types_that_connect_names_in_titles() -> None:
     schema = json.dumps({"type": "object", "properties": CONNECT})
-    found = JsonReader(type_of(schema)).read_alone(VALUE).to_pylist()[0]
-    assert found == {
+    value = JsonReader(type_of(schema)).read_alone(VALUE).to_pylist()[0]
+    assert value == {
         "at": datetime(2026, 11, 29, 1, 2, 3, 456_000),  # noqa: DTZ001  Debezium's have no zone
         "day": None,
         "zoned": datetime(2026, 11, 29, 1, 2, 3, tzinfo=UTC),

@@ -69,21 +69,21 @@ def test_both_ways_read_the_same(values: list[dict[str, Any]], indent: int | Non
 def test_a_bad_value_among_good_ones(value: bytes, reason: str) -> None:
     good = [json.dumps({"a": row}).encode() for row in range(40)]
     data = [*good[:20], value, *good[20:]]
-    found = salvaged(JsonReader(TYPE), pa.array(data, pa.binary()))
-    assert list(found.reasons) == [20]
-    assert reason in found.reasons[20]
-    rows = found.array.to_pylist()
+    outcome = salvaged(JsonReader(TYPE), pa.array(data, pa.binary()))
+    assert list(outcome.reasons) == [20]
+    assert reason in outcome.reasons[20]
+    rows = outcome.array.to_pylist()
     assert [row["a"] for row in rows[:20] + rows[21:]] == list(range(40))
 
 
 def test_two_halves_are_not_one_value() -> None:
     data = [b'{"a": 1} {"a": 2}', b'{"a": 3', b"}"]
-    found = salvaged(JsonReader(TYPE), pa.array(data, pa.binary()))
-    assert (found.array.null_count, sorted(found.reasons)) == (3, [0, 1, 2])
+    outcome = salvaged(JsonReader(TYPE), pa.array(data, pa.binary()))
+    assert (outcome.array.null_count, sorted(outcome.reasons)) == (3, [0, 1, 2])
 
 
 def test_maps_any_values_times_and_bytes() -> None:
-    found = pa.struct(
+    struct_type = pa.struct(
         [
             pa.field("m", pa.map_(pa.string(), pa.int32())),
             pa.field("any", pa.string(), metadata=ANY),
@@ -94,7 +94,7 @@ def test_maps_any_values_times_and_bytes() -> None:
     )
     text = """{"m": {"k": 1}, "any": [1, {"x": null}], "at": "2026-11-24T18:00:00+01:00",
                "day": "2026-11-24", "raw": "/w=="}"""
-    (row,) = JsonReader(found).read(pa.array([text.encode()], pa.binary())).to_pylist()
+    (row,) = JsonReader(struct_type).read(pa.array([text.encode()], pa.binary())).to_pylist()
     assert row == {
         "m": [("k", 1)],
         "any": '[1, {"x": null}]',
@@ -103,7 +103,7 @@ def test_maps_any_values_times_and_bytes() -> None:
         "raw": b"\xff",
     }
     with pytest.raises(ValueError, match=r"value.day is 'soon', which is no date32"):
-        JsonReader(found).read_alone(b'{"day": "soon"}')
+        JsonReader(struct_type).read_alone(b'{"day": "soon"}')
 
 
 def test_types_of_spark_become_those_of_json() -> None:
@@ -137,16 +137,16 @@ MONEY = pa.struct([("a", pa.decimal128(6, 2)), ("b", pa.list_(pa.decimal128(38, 
 def test_decimals_are_exact_or_refused(text: str, value: str | None) -> None:
     """Numbers and texts of numbers, as Debezium writes them (`decimal.handling.mode`)."""
     data = f'{{"a": {text}, "b": [12345678901234567890123456789012345678]}}'.encode()
-    found = salvaged(JsonReader(MONEY), pa.array([data, b'{"a": 1}'], pa.binary()))
+    outcome = salvaged(JsonReader(MONEY), pa.array([data, b'{"a": 1}'], pa.binary()))
     if value is None:
-        assert "a is" in found.reasons[0]
+        assert "a is" in outcome.reasons[0]
     else:
-        assert found.array.to_pylist()[0] == {
+        assert outcome.array.to_pylist()[0] == {
             "a": Decimal(value),
             "b": [Decimal("1234567890" * 3 + "12345678")],
         }
-        assert JsonReader(MONEY).read_alone(data)[0].as_py() == found.array[0].as_py()
-    assert found.array.to_pylist()[1] == {"a": Decimal(1), "b": None}
+        assert JsonReader(MONEY).read_alone(data)[0].as_py() == outcome.array[0].as_py()
+    assert outcome.array.to_pylist()[1] == {"a": Decimal(1), "b": None}
 
 
 def test_dates_times_and_decimals_are_columns() -> None:
@@ -156,20 +156,20 @@ def test_dates_times_and_decimals_are_columns() -> None:
 
 def test_a_value_without_any_field_is_no_row() -> None:
     """It would be a row of nulls. A field that is null is there."""
-    found = pa.struct([("id", pa.int64()), ("name", pa.string())])
-    made = RowReader(found)
+    row_type = pa.struct([("id", pa.int64()), ("name", pa.string())])
+    row_reader = RowReader(row_type)
     good = [b'{"id": 1}', b'{"id": null}', b'{"name": null, "more": 1}']
-    assert made.read(pa.array(good)).to_pylist() == [
+    assert row_reader.read(pa.array(good)).to_pylist() == [
         {"id": 1, "name": None},
         {"id": None, "name": None},
         {"id": None, "name": None},
     ]
     for bad in (b"{}", b'{"identity": 1}'):
         with pytest.raises(ValueError, match="none of the fields"):
-            made.read(pa.array([*good, bad]))
+            row_reader.read(pa.array([*good, bad]))
         with pytest.raises(ValueError, match="match its schema: it has none of the fields id, na"):
-            made.read_alone(bad)
+            row_reader.read_alone(bad)
     by_python = RowReader(pa.struct([("at", pa.timestamp("us", "UTC"))]))
     with pytest.raises(ValueError, match="none of the fields at"):
         by_python.read(pa.array([b'{"when": "2026-11-24"}']))
-    assert JsonReader(found).read(pa.array([b"{}"])).to_pylist() == [{"id": None, "name": None}]
+    assert JsonReader(row_type).read(pa.array([b"{}"])).to_pylist() == [{"id": None, "name": None}]

@@ -41,12 +41,12 @@ def files() -> str:
 
 
 def message(files: str, of: str, /, **fields: Any) -> bytes:
-    found = descriptor_pb2.FileDescriptorSet.FromString(b64decode(files))
+    file_set = descriptor_pb2.FileDescriptorSet.FromString(b64decode(files))
     pool = descriptor_pool.DescriptorPool()
-    for file in found.file:
+    for file in file_set.file:
         pool.Add(file)
-    made = message_factory.GetMessageClass(pool.FindMessageTypeByName(of))
-    return bytes(made(**fields).SerializeToString())
+    message_class = message_factory.GetMessageClass(pool.FindMessageTypeByName(of))
+    return bytes(message_class(**fields).SerializeToString())
 
 
 def test_every_kind_of_field(files: str) -> None:
@@ -66,8 +66,8 @@ def test_every_kind_of_field(files: str) -> None:
         large=2**64 - 1,
         small=2**32 - 1,
     )
-    found = ProtobufReader(files).read(pa.array([full, b""], pa.binary())).to_pylist()
-    assert found[0] == {
+    rows = ProtobufReader(files).read(pa.array([full, b""], pa.binary())).to_pylist()
+    assert rows[0] == {
         "id": -1,
         "note": None,
         "at": at,
@@ -82,7 +82,7 @@ def test_every_kind_of_field(files: str) -> None:
         "large": Decimal(2**64 - 1),
         "small": 2**32 - 1,
     }
-    assert (found[1]["id"], found[1]["kind"], found[1]["at"], found[1]["who"]) == (
+    assert (rows[1]["id"], rows[1]["kind"], rows[1]["at"], rows[1]["who"]) == (
         0,
         "NONE",
         None,
@@ -141,13 +141,14 @@ ENDLESS = "message Endless { google.protobuf.Struct s = 1; repeated Endless inne
 
 
 def encoded(files: str, *values: dict[str, Any]) -> pa.Array:
-    found = descriptor_pb2.FileDescriptorSet.FromString(b64decode(files))
+    file_set = descriptor_pb2.FileDescriptorSet.FromString(b64decode(files))
     pool = descriptor_pool.DescriptorPool()
-    for file in found.file:
+    for file in file_set.file:
         pool.Add(file)
-    made = message_factory.GetMessageClass(pool.FindMessageTypeByName("Order"))
+    message_class = message_factory.GetMessageClass(pool.FindMessageTypeByName("Order"))
     return pa.array(
-        [json_format.ParseDict(value, made()).SerializeToString() for value in values], pa.binary()
+        [json_format.ParseDict(value, message_class()).SerializeToString() for value in values],
+        pa.binary(),
     )
 
 

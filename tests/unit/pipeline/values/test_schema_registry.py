@@ -85,9 +85,9 @@ def url() -> Iterator[str]:
 
 @pytest.fixture
 def registry(url: str) -> Iterator[SchemaRegistry]:
-    found = SchemaRegistry({"url": url, "basic.auth.user.info": "alice:secret"})
-    yield found
-    found.close()
+    schema_registry = SchemaRegistry({"url": url, "basic.auth.user.info": "alice:secret"})
+    yield schema_registry
+    schema_registry.close()
 
 
 def test_ids_of_a_subject(registry: SchemaRegistry) -> None:
@@ -96,25 +96,25 @@ def test_ids_of_a_subject(registry: SchemaRegistry) -> None:
 
 
 def test_schemas_with_what_they_refer_to(registry: SchemaRegistry) -> None:
-    found = registry.schema(7)
-    assert found is not None
-    assert (found.kind, found.text, found.reason) == ("AVRO", '"int"', "")
-    found = registry.schema(8)
-    assert found is not None
-    assert found.kind == PROTOBUF
-    assert reader_of(found).type.field("o").type.names == ["x"]
+    registered = registry.schema(7)
+    assert registered is not None
+    assert (registered.kind, registered.text, registered.reason) == ("AVRO", '"int"', "")
+    registered = registry.schema(8)
+    assert registered is not None
+    assert registered.kind == PROTOBUF
+    assert reader_of(registered).type.field("o").type.names == ["x"]
     assert registry.schema(999) is None
-    found = registry.schema(GUID)
-    assert found is not None
-    assert found.text == '"long"'
+    registered = registry.schema(GUID)
+    assert registered is not None
+    assert registered.text == '"long"'
     assert registry.schema(GUID.replace("8", "9")) is None
 
 
 def test_schemas_that_nothing_can_be_done_with(registry: SchemaRegistry) -> None:
     for id_, reason in ((11, "it is no .proto file"), (12, "its type XML is none of AVRO, JSON")):
-        found = registry.schema(id_)
-        assert found is not None
-        assert reason in found.reason
+        registered = registry.schema(id_)
+        assert registered is not None
+        assert reason in registered.reason
 
 
 def test_a_wrong_login_and_wrong_settings(url: str) -> None:

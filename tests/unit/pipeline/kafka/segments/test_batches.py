@@ -36,13 +36,13 @@ def rows(directory: Path, *parts: bytes | bytearray, **options: str) -> list[dic
 
 
 def test_a_row_has_what_the_header_says(tmp_path: Path) -> None:
-    sent = build_batch(
+    batch = build_batch(
         RECORDS, producer_id=9, producer_epoch=2, base_sequence=2**31 - 2, leader_epoch=4
     )
-    [row] = rows(tmp_path, sent)
+    [row] = rows(tmp_path, batch)
     assert (row["topic"], row["partition"], row["position"]) == ("a", 3, 0)
     assert row["segment"] == "00000000000000000000.log"
-    assert (row["sizeBytes"], row["recordBytes"]) == (len(sent), len(sent) - 61)
+    assert (row["sizeBytes"], row["recordBytes"]) == (len(batch), len(batch) - 61)
     assert (row["baseOffset"], row["lastOffset"], row["records"]) == (0, 2, 3)
     assert (row["magic"], row["codec"], row["timestampType"]) == (2, "none", 0)
     assert row["maxTimestamp"].timestamp() == 1.002
@@ -53,20 +53,20 @@ def test_a_row_has_what_the_header_says(tmp_path: Path) -> None:
 
 def test_compressed_batches_are_unfolded_on_demand(tmp_path: Path) -> None:
     plain_bytes = len(build_batch(RECORDS)) - 61
-    sent = build_batch(RECORDS, codec="zstd")
-    [row] = rows(tmp_path, sent)
+    batch = build_batch(RECORDS, codec="zstd")
+    [row] = rows(tmp_path, batch)
     assert (row["codec"], row["recordBytes"]) == ("zstd", None)
-    [row] = rows(tmp_path, sent, unfold="true")
-    assert (row["sizeBytes"], row["recordBytes"]) == (len(sent), plain_bytes)
+    [row] = rows(tmp_path, batch, unfold="true")
+    assert (row["sizeBytes"], row["recordBytes"]) == (len(batch), plain_bytes)
 
 
 @pytest.mark.parametrize("codec", [0, 1])
 def test_messages_of_old_formats(tmp_path: Path, codec: int) -> None:
-    found = rows(tmp_path, build_message_set(RECORDS, magic=1, codec=codec), unfold="true")
-    assert sum(row["records"] for row in found) == 3
-    assert sum(row["recordBytes"] for row in found) == 303
-    assert (found[0]["baseOffset"], found[-1]["lastOffset"]) == (0, 2)
-    assert {row["producerId"] for row in found} == {None}
+    lines = rows(tmp_path, build_message_set(RECORDS, magic=1, codec=codec), unfold="true")
+    assert sum(row["records"] for row in lines) == 3
+    assert sum(row["recordBytes"] for row in lines) == 303
+    assert (lines[0]["baseOffset"], lines[-1]["lastOffset"]) == (0, 2)
+    assert {row["producerId"] for row in lines} == {None}
 
 
 def test_aborted_data_and_markers_are_told_apart(tmp_path: Path) -> None:
@@ -74,21 +74,21 @@ def test_aborted_data_and_markers_are_told_apart(tmp_path: Path) -> None:
     data = build_batch(RECORDS, base_sequence=0, is_transactional=True, **producer)
     end = build_marker(TransactionMarker(False, 0), timestamp_ms=1, base_offset=3, **producer)
     again = build_batch(RECORDS, base_offset=4, base_sequence=3, is_transactional=True, **producer)
-    found = rows(tmp_path, data, end, again)
-    assert [(row["isAborted"], row["isControl"]) for row in found] == [
+    lines = rows(tmp_path, data, end, again)
+    assert [(row["isAborted"], row["isControl"]) for row in lines] == [
         (True, False),
         (False, True),
         (False, False),
     ]
-    assert all(row["isTransactional"] for row in found)
+    assert all(row["isTransactional"] for row in lines)
 
 
 def test_a_torn_tail_has_a_row(tmp_path: Path) -> None:
     whole = batch(b"v")
-    found = rows(tmp_path, whole, whole[:20])
-    assert [row["defect"] is None for row in found] == [True, False]
-    assert (found[1]["position"], found[1]["sizeBytes"]) == (len(whole), 20)
-    assert found[1]["records"] is None
+    lines = rows(tmp_path, whole, whole[:20])
+    assert [row["defect"] is None for row in lines] == [True, False]
+    assert (lines[1]["position"], lines[1]["sizeBytes"]) == (len(whole), 20)
+    assert lines[1]["records"] is None
 
 
 def test_an_unreadable_part_is_named(tmp_path: Path) -> None:

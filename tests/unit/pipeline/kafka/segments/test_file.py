@@ -27,12 +27,12 @@ def written(path: Path, *parts: bytes) -> SegmentFile:
 
 def test_every_batch_is_found_whatever_the_window_cuts(tmp_path: Path) -> None:
     file = written(tmp_path / "a.log", *BATCHES)
-    found = [
+    lines = [
         (batch.position, batch.header.base_offset, bytes(batch.content)) for batch in file.batches()
     ]
-    assert [content for _, _, content in found] == BATCHES
-    assert [offset for _, offset, _ in found] == [0, 2, 7]
-    assert [position for position, _, _ in found] == [
+    assert [content for _, _, content in lines] == BATCHES
+    assert [offset for _, offset, _ in lines] == [0, 2, 7]
+    assert [position for position, _, _ in lines] == [
         0,
         len(BATCHES[0]),
         len(BATCHES[0] + BATCHES[1]),
@@ -54,13 +54,13 @@ def test_an_empty_file_is_sound(tmp_path: Path) -> None:
     assert file.defect is None
 
 
-@pytest.mark.parametrize("left", [1, 8, 12, 16, 17, 60, 61, len(BATCHES[1]) - 1])
-def test_a_cut_batch_at_the_end_is_told(tmp_path: Path, left: int) -> None:
-    file = written(tmp_path / "a.log", BATCHES[0], BATCHES[1][:left])
+@pytest.mark.parametrize("length", [1, 8, 12, 16, 17, 60, 61, len(BATCHES[1]) - 1])
+def test_a_cut_batch_at_the_end_is_told(tmp_path: Path, length: int) -> None:
+    file = written(tmp_path / "a.log", BATCHES[0], BATCHES[1][:length])
     assert len(list(file.batches())) == 1
     assert file.defect is not None
     assert file.defect.position == len(BATCHES[0])
-    assert file.defect.size_bytes == left
+    assert file.defect.size_bytes == length
     assert "is cut" in file.defect.reason
 
 

@@ -89,16 +89,24 @@ def test_a_checkpoint_that_is_damaged_is_passed_by(
 
 
 def test_a_finished_swap_takes_the_place_of_what_it_covers(tmp_path: Path) -> None:
-    kept = segment(tmp_path, "a-0", 0, 5)
+    first_segment = segment(tmp_path, "a-0", 0, 5)
     covered = segment(tmp_path, "a-0", 5, 5)
     newest = segment(tmp_path, "a-0", 12, 5)
     swap = segment(tmp_path, "a-0", 5, 7, suffix=names.SWAP)
     [partition] = find_partitions([str(tmp_path)])
-    assert [found.path for found in partition.segments] == [str(kept), str(swap), str(newest)]
+    assert [partition_part.path for partition_part in partition.segments] == [
+        str(first_segment),
+        str(swap),
+        str(newest),
+    ]
 
     segment(tmp_path, "a-0", 5, 7, suffix=names.CLEANED)  # not finished, then
     [partition] = find_partitions([str(tmp_path)])
-    assert [found.path for found in partition.segments] == [str(kept), str(covered), str(newest)]
+    assert [partition_part.path for partition_part in partition.segments] == [
+        str(first_segment),
+        str(covered),
+        str(newest),
+    ]
 
 
 def test_several_directories_of_one_broker(tmp_path: Path) -> None:
@@ -179,14 +187,14 @@ def test_a_partition_without_a_snapshot_is_one_task(tmp_path: Path) -> None:
 
 
 def test_a_checkpoint_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[str] = []
+    offsets_in_parts: list[str] = []
 
-    def noting(files: object, path: str) -> dict[TopicPartition, int]:
-        read.append(path)
+    def note(files: object, path: str) -> dict[TopicPartition, int]:
+        offsets_in_parts.append(path)
         return read_offsets(REAL_FILES, path)
 
-    monkeypatch.setattr(segments_layout, "read_offsets", noting)
+    monkeypatch.setattr(segments_layout, "read_offsets", note)
     for number in range(50):
         segment(tmp_path, f"a-{number}", 0)
     assert len(plan(tmp_path)) == 50
-    assert read == [str(tmp_path / names.LOG_START_OFFSETS)]
+    assert offsets_in_parts == [str(tmp_path / names.LOG_START_OFFSETS)]

@@ -58,10 +58,10 @@ def parts(tasks: Iterable[SegmentTask], *, committed: bool = True) -> list[Segme
     ]
 
 
-def offsets(found: Iterable[SegmentPart]) -> list[int]:
+def offsets(segment_parts: Iterable[SegmentPart]) -> list[int]:
     return [
         stored.header.base_offset
-        for part in found
+        for part in segment_parts
         for stored in SegmentFile(part.task.path, begin=part.begin, end=part.end).batches()
     ]
 
@@ -69,15 +69,18 @@ def offsets(found: Iterable[SegmentPart]) -> list[int]:
 @pytest.mark.parametrize("step", [61, 400, 5_000])
 def test_each_batch_is_in_one_part_wherever_it_is_cut(log: Path, step: int) -> None:
     task = whole(log)
-    found = parts(cut(task, range(step, task.end, step)))
-    assert offsets(found) == list(range(0, 2 * BATCHES, 2))
-    assert 1 < len(found) <= BATCHES // INDEXED + 1
+    pieces = parts(cut(task, range(step, task.end, step)))
+    assert offsets(pieces) == list(range(0, 2 * BATCHES, 2))
+    assert 1 < len(pieces) <= BATCHES // INDEXED + 1
 
 
 def test_a_border_is_the_next_batch_that_the_index_tells_of(log: Path) -> None:
     segment = whole(log).segment
-    told = log.with_suffix(names.OFFSET_INDEX).read_bytes()
-    positions = [int.from_bytes(told[at + 4 : at + 8], "big") for at in range(0, len(told), 8)]
+    index_content = log.with_suffix(names.OFFSET_INDEX).read_bytes()
+    positions = [
+        int.from_bytes(index_content[at + 4 : at + 8], "big")
+        for at in range(0, len(index_content), 8)
+    ]
     assert border(segment, 1) == positions[0]
     assert border(segment, positions[3]) == positions[3]
     assert border(segment, positions[3] + 1) == positions[4]
@@ -87,27 +90,27 @@ def test_a_border_is_the_next_batch_that_the_index_tells_of(log: Path) -> None:
 
 def test_room_that_kafka_keeps_in_an_index_is_no_entry(log: Path) -> None:
     segment = whole(log).segment
-    wanted = [border(segment, at) for at in range(0, segment.size_bytes, 4_000)]
+    borders = [border(segment, at) for at in range(0, segment.size_bytes, 4_000)]
     index = log.with_suffix(names.OFFSET_INDEX)
     os.truncate(index, 10 << 20)
-    assert [border(segment, at) for at in range(0, segment.size_bytes, 4_000)] == wanted
+    assert [border(segment, at) for at in range(0, segment.size_bytes, 4_000)] == borders
 
 
 def test_wrong_entries_are_passed_by(log: Path) -> None:
     segment = whole(log).segment
     index = log.with_suffix(names.OFFSET_INDEX)
-    told = bytearray(index.read_bytes())
-    second = int.from_bytes(told[12:16], "big")
-    told[4:8] = (int.from_bytes(told[4:8], "big") + 3).to_bytes(4, "big")
-    index.write_bytes(told)
+    content = bytearray(index.read_bytes())
+    second = int.from_bytes(content[12:16], "big")
+    content[4:8] = (int.from_bytes(content[4:8], "big") + 3).to_bytes(4, "big")
+    index.write_bytes(content)
     assert border(segment, 1) == second
 
 
 def test_a_segment_without_an_index_stays_in_one_part(log: Path) -> None:
     log.with_suffix(names.OFFSET_INDEX).unlink()
     task = whole(log)
-    found = parts(cut(task, [1_000, 5_000]))
-    assert [(part.begin, part.end) for part in found] == [(0, task.end)]
+    pieces = parts(cut(task, [1_000, 5_000]))
+    assert [(part.begin, part.end) for part in pieces] == [(0, task.end)]
 
 
 def test_a_segment_that_was_replaced_is_an_error_where_it_is_cut(log: Path) -> None:
@@ -135,11 +138,11 @@ def test_nothing_is_read_behind_a_torn_chain(log: Path, *, committed: bool) -> N
     torn = border(task.segment, 5_000)
     content[torn : torn + 100] = bytes(100)
     log.write_bytes(content)
-    found = parts(cut(whole(log), [2_000, torn + 1, 9_000]), committed=committed)
-    sound = [part for part in found if part.begin < torn]
-    assert found == sound
-    assert all(part.sound_bytes == torn for part in found)
-    [*_, last] = found
+    pieces = parts(cut(whole(log), [2_000, torn + 1, 9_000]), committed=committed)
+    sound = [part for part in pieces if part.begin < torn]
+    assert pieces == sound
+    assert all(part.sound_bytes == torn for part in pieces)
+    [*_, last] = pieces
     file = SegmentFile(last.task.path, begin=last.begin, end=last.end)
     assert all(stored.position < torn for stored in file.batches())
     assert file.defect is not None

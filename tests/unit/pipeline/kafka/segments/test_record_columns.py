@@ -41,8 +41,8 @@ def decoded(path: Path, *parts: bytes | bytearray, include_headers: bool = True)
 
 def rows(columns: Columns) -> list[tuple[Any, ...]]:
     ticks = columns["timestamp"].view(pa.int64())
-    named = {**columns, "timestamp": ticks}
-    return [tuple(row.values()) for row in pa.table(named).to_pylist()]
+    columns_with_time = {**columns, "timestamp": ticks}
+    return [tuple(row.values()) for row in pa.table(columns_with_time).to_pylist()]
 
 
 def expected(records: list[Record], kind: int = 0) -> list[tuple[Any, ...]]:
@@ -98,8 +98,8 @@ def test_headers_of_many_and_of_few_are_told_apart(tmp_path: Path) -> None:
             )
             for n, size in enumerate(sizes)
         ]
-        found = decoded(tmp_path / "a.log", build_batch(records))
-        assert rows(found) == expected(records)
+        columns = decoded(tmp_path / "a.log", build_batch(records))
+        assert rows(columns) == expected(records)
 
 
 def test_a_chunk_without_headers_asked_for_has_no_such_column(tmp_path: Path) -> None:
@@ -109,13 +109,13 @@ def test_a_chunk_without_headers_asked_for_has_no_such_column(tmp_path: Path) ->
 
 def test_append_time_is_of_its_batch_only(tmp_path: Path) -> None:
     records = [Record(n, NOW_MS + n, None, b"v") for n in range(2)]
-    found = decoded(
+    columns = decoded(
         tmp_path / "a.log",
         build_batch(records, append_time_ms=NOW_MS + 99),
         build_batch(records, base_offset=2),
     )
-    assert [row[3] // 1000 - NOW_MS for row in rows(found)] == [99, 99, 0, 1]
-    assert found["timestampType"].to_pylist() == [1, 1, 0, 0]
+    assert [row[3] // 1000 - NOW_MS for row in rows(columns)] == [99, 99, 0, 1]
+    assert columns["timestampType"].to_pylist() == [1, 1, 0, 0]
 
 
 def test_offsets_that_compaction_left_are_kept(tmp_path: Path) -> None:
@@ -127,8 +127,8 @@ def test_offsets_that_compaction_left_are_kept(tmp_path: Path) -> None:
 def test_timestamps_that_no_column_holds_are_null(tmp_path: Path) -> None:
     times = [2**63 - 1, -(2**62), -1, NOW_MS]
     data = build_batch([Record(n, time, None, None) for n, time in enumerate(times)])
-    found = decoded(tmp_path / "a.log", data)["timestamp"].view(pa.int64()).to_pylist()
-    assert found == [None, None, -1000, NOW_MS * 1000]
+    column_times = decoded(tmp_path / "a.log", data)["timestamp"].view(pa.int64()).to_pylist()
+    assert column_times == [None, None, -1000, NOW_MS * 1000]
 
 
 def test_timestamps_that_no_column_holds_are_the_last_that_it_can(tmp_path: Path) -> None:
@@ -136,8 +136,8 @@ def test_timestamps_that_no_column_holds_are_the_last_that_it_can(tmp_path: Path
     [stored] = SegmentFile(str(tmp_path / "a.log")).batches()
     chunk = Chunk(keeps_far_times=True)
     chunk.add(stored)
-    found = chunk.take_columns(include_headers=False)["timestamp"].view(pa.int64())
-    assert found.to_pylist() == [(2**63 // 1000 - 1) * 1000]
+    times = chunk.take_columns(include_headers=False)["timestamp"].view(pa.int64())
+    assert times.to_pylist() == [(2**63 // 1000 - 1) * 1000]
 
 
 def test_a_header_key_that_is_no_utf_8_is_shown(tmp_path: Path) -> None:
@@ -153,18 +153,20 @@ def test_messages_of_the_old_formats(tmp_path: Path, magic: int, codec: int) -> 
     records = [Record(n, NOW_MS + n, b"k" if n else None, b"v" * n) for n in range(5)]
     records.append(Record(5, NOW_MS, b"", None))
     data = build_message_set(records, magic=magic, codec=codec)
-    found = rows(decoded(tmp_path / "a.log", data))
+    records_in_columns = rows(decoded(tmp_path / "a.log", data))
     if magic == 0:
-        assert found == expected([record._replace(timestamp=-1) for record in records], -1)
+        assert records_in_columns == expected(
+            [record._replace(timestamp=-1) for record in records], -1
+        )
     else:
-        assert found == expected(records)
+        assert records_in_columns == expected(records)
 
 
 def test_append_time_of_a_message_set_is_told(tmp_path: Path) -> None:
     data = build_message_set([Record(0, 1, None, b"v")], magic=1, append_time_ms=NOW_MS)
-    found = decoded(tmp_path / "a.log", data)
-    assert found["timestampType"].to_pylist() == [1]
-    assert found["timestamp"].view(pa.int64()).to_pylist() == [NOW_MS * 1000]
+    columns = decoded(tmp_path / "a.log", data)
+    assert columns["timestampType"].to_pylist() == [1]
+    assert columns["timestamp"].view(pa.int64()).to_pylist() == [NOW_MS * 1000]
 
 
 # One record: length, attributes, timestamp delta, offset delta, key length, key, value length,
@@ -191,10 +193,12 @@ SOUND = bytes([16, 0, 0, 0, 2, 107, 2, 118, 0])
 def test_a_malformed_record_is_refused_and_its_batch_named(
     tmp_path: Path, body: bytes, reason: str
 ) -> None:
-    before = batch(b"fine", b"too")
+    first_batch = batch(b"fine", b"too")
     wrong = batch(base_offset=2, payload=body, count=1, last_offset_delta=0)
-    with pytest.raises(CorruptionError, match=rf"position {len(before)} \(offset 2\).*{reason}"):
-        decoded(tmp_path / "a.log", before, wrong)
+    with pytest.raises(
+        CorruptionError, match=rf"position {len(first_batch)} \(offset 2\).*{reason}"
+    ):
+        decoded(tmp_path / "a.log", first_batch, wrong)
 
 
 def test_random_bytes_in_a_sound_batch_are_columns_or_refused(tmp_path: Path) -> None:
@@ -205,10 +209,10 @@ def test_random_bytes_in_a_sound_batch_are_columns_or_refused(tmp_path: Path) ->
         for _ in range(chance.randrange(1, 4)):
             changed[chance.randrange(RECORDS_AT, len(changed))] = chance.randrange(256)
         try:
-            found = decoded(tmp_path / "a.log", with_crc(bytes(changed)))
+            columns = decoded(tmp_path / "a.log", with_crc(bytes(changed)))
         except CorruptionError:
             continue
-        pa.table(found).validate(full=True)
+        pa.table(columns).validate(full=True)
 
 
 def test_a_batch_that_does_not_decompress_is_refused(tmp_path: Path) -> None:

@@ -31,28 +31,28 @@ SEEDS = range(30)
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("logs")
-    write_logs(made, SEEDS)
-    return made
+    logs = tmp_path_factory.mktemp("logs")
+    write_logs(logs, SEEDS)
+    return logs
 
 
 def read(path: Path, **options: str) -> list[tuple[Any, ...]]:
-    given = {"path": str(path), "includeHeaders": "true"}
-    given |= {name.replace("_", "."): value for name, value in options.items()}
-    reader = SegmentReader(SegmentOptions.parse(given))
-    found: list[tuple[Any, ...]] = []
+    all_options = {"path": str(path), "includeHeaders": "true"}
+    all_options |= {name.replace("_", "."): value for name, value in options.items()}
+    reader = SegmentReader(SegmentOptions.parse(all_options))
+    batches: list[tuple[Any, ...]] = []
     for partition in reader.partitions():
         for rows in reader.read(partition):
             place = rows.schema.get_field_index("timestamp")
             ticks = rows.column(place).view(pa.int64())
             with_ticks = rows.set_column(place, "timestamp", ticks).to_pylist()
-            found += [tuple(row.values()) for row in with_ticks]
-    return found
+            batches += [tuple(row.values()) for row in with_ticks]
+    return batches
 
 
 def expected(directory: Path, *, committed_only: bool) -> list[tuple[Any, ...]]:
     """Batch by batch; a transaction's rows wait for its marker."""
-    found: list[tuple[Any, ...]] = []
+    batches: list[tuple[Any, ...]] = []
     for partition in sorted(SEEDS):
         rows: list[tuple[Any, ...]] = []
         waiting: dict[int, list[tuple[Any, ...]]] = {}
@@ -70,8 +70,8 @@ def expected(directory: Path, *, committed_only: bool) -> list[tuple[Any, ...]]:
                         waiting.setdefault(header.producer_id, []).extend(some)
                     else:
                         rows += some
-        found += sorted(rows, key=lambda row: row[4])
-    return found
+        batches += sorted(rows, key=lambda row: row[4])
+    return batches
 
 
 def row(record: Any, partition: int, header: Any) -> tuple[Any, ...]:
@@ -91,9 +91,9 @@ def row(record: Any, partition: int, header: Any) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("isolation", ["read_committed", "read_uncommitted"])
 def test_the_records_of_all_formats_and_codecs(directory: Path, isolation: str) -> None:
-    wanted = expected(directory, committed_only=isolation == "read_committed")
-    assert read(directory, isolation_level=isolation) == wanted
-    assert len({row[3] for row in wanted}) == len(SEEDS)
+    rows_expected = expected(directory, committed_only=isolation == "read_committed")
+    assert read(directory, isolation_level=isolation) == rows_expected
+    assert len({row[3] for row in rows_expected}) == len(SEEDS)
 
 
 def test_committed_records_are_what_is_read_unless_told_otherwise(directory: Path) -> None:

@@ -28,7 +28,7 @@ from minibroker.pipeline.kafka.sink.partitions import FEW, partitions_of
 UTC = datetime.UTC
 
 
-def made(**columns: pa.Array) -> pa.RecordBatch:
+def batch_of(**columns: pa.Array) -> pa.RecordBatch:
     return pa.record_batch(columns)
 
 
@@ -41,7 +41,7 @@ HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
 
 def test_a_value_is_enough() -> None:
-    assert rows(made(value=pa.array([b"a", None])), "orders") == [
+    assert rows(batch_of(value=pa.array([b"a", None])), "orders") == [
         ("orders", b"a", None, -1, 0, None),
         ("orders", None, None, -1, 0, None),
     ]
@@ -50,7 +50,7 @@ def test_a_value_is_enough() -> None:
 def test_every_column_has_its_place() -> None:
     headers = pa.array([[{"key": "h", "value": b"x"}, {"key": "h", "value": None}], []])
     times = [datetime.datetime(1970, 1, 1, 0, 0, 1, 999, tzinfo=UTC), None]
-    batch = made(
+    batch = batch_of(
         headers=headers,
         timestamp=pa.array(times, pa.timestamp("us", "UTC")),
         partition=pa.array([3, None], pa.int32()),
@@ -67,20 +67,22 @@ def test_every_column_has_its_place() -> None:
 
 
 def test_the_option_wins_over_the_column() -> None:
-    batch = made(value=pa.array([b"a"]), topic=pa.array(["a"]))
+    batch = batch_of(value=pa.array([b"a"]), topic=pa.array(["a"]))
 
     assert rows(batch, "orders")[0][0] == "orders"
 
 
 def test_large_columns_are_columns() -> None:
-    batch = made(value=pa.array([b"a"], pa.large_binary()), key=pa.array(["k"], pa.large_string()))
+    batch = batch_of(
+        value=pa.array([b"a"], pa.large_binary()), key=pa.array(["k"], pa.large_string())
+    )
 
     assert rows(batch, "t") == [("t", b"a", b"k", -1, 0, None)]
 
 
 def test_no_time_is_the_time_of_writing() -> None:
     """-1 ms is what the sources say of records of format v0."""
-    batch = made(
+    batch = batch_of(
         value=pa.array([b"a", b"b"]), timestamp=pa.array([-1000, 5000], pa.timestamp("us"))
     )
 
@@ -103,7 +105,7 @@ def test_no_time_is_the_time_of_writing() -> None:
     ],
 )
 def test_rows_that_cannot_be_written_are_told(column: dict[str, Any], sentence: str) -> None:
-    batch = made(value=pa.array([b"a"]), **column)
+    batch = batch_of(value=pa.array([b"a"]), **column)
 
     with pytest.raises(PipelineError, match=sentence):
         columns(batch, None if "topic" in column else "t")

@@ -40,10 +40,10 @@ def test_borders_of_batches_do_not_count(size: int) -> None:
 
 
 def test_the_order_of_rows_is_seen_and_allowed() -> None:
-    here, there = contents(COLUMNS), contents(with_rows([4, 2, 0, 1, 3]))
-    assert here.ordered != there.ordered
-    assert here.row_sum == there.row_sum
-    assert here.is_like(there)
+    first_contents, second_contents = contents(COLUMNS), contents(with_rows([4, 2, 0, 1, 3]))
+    assert first_contents.ordered != second_contents.ordered
+    assert first_contents.row_sum == second_contents.row_sum
+    assert first_contents.is_like(second_contents)
 
 
 @pytest.mark.parametrize("column", range(len(COLUMNS)))

@@ -72,24 +72,24 @@ def test_every_record_is_in_a_batch_of_its_partition_in_order(
     longest: int, kind: pa.DataType
 ) -> None:
     chance = random.Random(longest)
-    given = rows(400, longest, chance, kind)
-    columns = [cast("pa.Array", column).to_pylist() for column in given]
+    values = rows(400, longest, chance, kind)
+    columns = [cast("pa.Array", column).to_pylist() for column in values]
     expected: dict[Any, list[Any]] = {}
     for topic, partition, key, value, time, headers in zip(*columns, strict=True):
         expected.setdefault((topic, partition), []).append((time, key, value, headers))
 
-    found: dict[Any, list[Any]] = {}
-    for encoded in encode(given, 50_000):
+    counts: dict[Any, list[Any]] = {}
+    for encoded in encode(values, 50_000):
         records = read(encoded)
         assert [record.offset for record in records] == list(range(encoded.rows))
         assert max(record.timestamp for record in records) == encoded.max_time_ms
         assert len(encoded.payload) <= 50_000 or encoded.rows == 1
-        found.setdefault(encoded.place, []).extend(
+        counts.setdefault(encoded.place, []).extend(
             (record.timestamp, record.key, record.value, encode_headers(list(record.headers)))
             for record in records
         )
 
-    assert found == expected
+    assert counts == expected
 
 
 def test_columns_of_one_value_are_written_for_every_record() -> None:

@@ -85,11 +85,11 @@ def test_the_number_of_tasks_counts_where_it_is_known(then: int, now: int, chang
 
 def test_a_batch_begun_with_other_tasks_is_refused() -> None:
     position = POSITION._replace(tasks=2, task=0)
-    before = Marker("orders", 7, Contents(5), "run", 4)
-    check_same_tasks({0: before, 1: before, 3: before}, position)
+    first_marker = Marker("orders", 7, Contents(5), "run", 4)
+    check_same_tasks({0: first_marker, 1: first_marker, 3: first_marker}, position)
 
     with pytest.raises(PipelineError, match="begun with 4 tasks, of which task 3 has written"):
-        check_same_tasks({0: before, 3: before._replace(next_batch=8)}, position)
+        check_same_tasks({0: first_marker, 3: first_marker._replace(next_batch=8)}, position)
 
 
 def test_a_batch_that_another_task_of_this_number_wrote_is_fine() -> None:

@@ -38,7 +38,7 @@ def test_names_are_as_given() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "sentence"),
+    ("options", "sentence"),
     [
         ({}, 'needs the option "kafka.bootstrap.servers"'),
         ({**BROKERS, "kafka.transactional.id": "x"}, "transactional.id.prefix"),
@@ -46,9 +46,9 @@ def test_names_are_as_given() -> None:
         ({**BROKERS, "tasks": "many"}, "'many' and has to be a number"),
     ],
 )
-def test_a_wrong_option_is_refused_in_a_sentence(given: dict[str, str], sentence: str) -> None:
+def test_a_wrong_option_is_refused_in_a_sentence(options: dict[str, str], sentence: str) -> None:
     with pytest.raises(PipelineError, match=sentence):
-        parse_options(given)
+        parse_options(options)
 
 
 class Frame:

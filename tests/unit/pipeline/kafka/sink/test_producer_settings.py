@@ -10,13 +10,13 @@ from minibroker.pipeline.kafka.sink.options import parse_options
 from minibroker.pipeline.kafka.sink.producer_settings import ProducerSettings, producer_settings
 
 
-def found(**more: str) -> ProducerSettings:
-    given = {f"kafka.{name.replace('_', '.')}": value for name, value in more.items()}
-    return producer_settings(parse_options({"kafka.bootstrap.servers": "a:1", **given}).settings)
+def settings_of(**more: str) -> ProducerSettings:
+    settings = {f"kafka.{name.replace('_', '.')}": value for name, value in more.items()}
+    return producer_settings(parse_options({"kafka.bootstrap.servers": "a:1", **settings}).settings)
 
 
 def test_the_defaults_wait_as_long_as_a_transaction_lasts() -> None:
-    settings = found()
+    settings = settings_of()
     assert settings.connection.servers == (("a", 1),)
     assert (settings.codec, settings.level) == (NONE, None)
     assert (settings.batch_bytes, settings.batch_records) == (1_000_000, 10_000)
@@ -25,7 +25,7 @@ def test_the_defaults_wait_as_long_as_a_transaction_lasts() -> None:
 
 
 def test_settings_of_java_and_of_librdkafka_are_taken() -> None:
-    settings = found(
+    settings = settings_of(
         compression_type="lz4",
         compression_level="9",
         max_request_size="5000",
@@ -40,7 +40,7 @@ def test_settings_of_java_and_of_librdkafka_are_taken() -> None:
     assert (settings.codec, settings.level) == (LZ4, 9)
     assert (settings.batch_bytes, settings.record_bytes, settings.batch_records) == (5000, 5000, 7)
     assert (settings.limits.in_flight, settings.limits.patience_s) == (1, 2.0)
-    of_java = found(compression_type="zstd", compression_zstd_level="3")
+    of_java = settings_of(compression_type="zstd", compression_zstd_level="3")
     assert (of_java.codec, of_java.level) == (ZSTD, 3)
 
 
@@ -56,4 +56,4 @@ def test_settings_of_java_and_of_librdkafka_are_taken() -> None:
 )
 def test_a_wrong_setting_is_one_sentence(name: str, value: str, sentence: str) -> None:
     with pytest.raises(PipelineError, match=sentence):
-        found(**{name: value})
+        settings_of(**{name: value})

@@ -28,5 +28,5 @@ POSITION = Position("prefix", "query", "run", batch=7, task=2, tasks=4)
     ],
 )
 def test_an_error_is_one_sentence_that_names_what_to_do(code: str, sentence: str) -> None:
-    told = refusal(KafkaError(ErrorCode[code], "the reason"), POSITION, OPTIONS)
-    assert re.search(sentence, told)
+    text = refusal(KafkaError(ErrorCode[code], "the reason"), POSITION, OPTIONS)
+    assert re.search(sentence, text)

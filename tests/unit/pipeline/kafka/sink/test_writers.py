@@ -48,12 +48,12 @@ def test_rows_are_written_by_tasks() -> None:
 
 def test_a_task_without_rows_asks_nobody() -> None:
     """No broker is there."""
-    written = sink.write_rows(parse_options(OPTIONS), POSITION, iter(()))
+    outcome = sink.write_rows(parse_options(OPTIONS), POSITION, iter(()))
 
-    assert (written.rows, written.is_repeated, written.is_first) == (0, False, False)
+    assert (outcome.rows, outcome.is_repeated, outcome.is_first) == (0, False, False)
 
 
 def test_the_driver_asks_nobody_after_the_first_micro_batch_of_a_run() -> None:
-    written = sink.WriteOutcome(POSITION, 5, "orders")
+    outcome = sink.WriteOutcome(POSITION, 5, "orders")
 
-    sink.stream_writer(OPTIONS, VALUE, overwrite=False).commit([written, None], 8)
+    sink.stream_writer(OPTIONS, VALUE, overwrite=False).commit([outcome, None], 8)

@@ -27,10 +27,10 @@ class ToldTopics:
     ends: Offsets = {A0: 20, A1: 5}  # noqa: RUF012
 
     def __init__(self, _options: SourceOptions) -> None:
-        self.left = sorted(self.ends)
+        self.places = sorted(self.ends)
 
     def partitions(self) -> list[TopicPartition]:
-        return self.left
+        return self.places
 
     def latest(self, partitions: list[TopicPartition], *, last_ends: Offsets) -> Offsets:
         assert not last_ends
@@ -48,8 +48,8 @@ class ToldTopics:
 
 def plan(monkeypatch: pytest.MonkeyPatch, **more: str) -> list[OffsetRange]:
     monkeypatch.setattr(source_batch, "TopicOffsets", ToldTopics)
-    given = {"kafka.bootstrap.servers": "x:1", "subscribe": "a", **more}
-    tasks = source_batch.BatchReader(given).partitions()
+    settings = {"kafka.bootstrap.servers": "x:1", "subscribe": "a", **more}
+    tasks = source_batch.BatchReader(settings).partitions()
     return [span for task in tasks for span in cast("RangePartition", task).ranges]
 
 
@@ -78,17 +78,17 @@ def test_a_start_behind_the_end_is_told(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_partition_of_nothing_asks_nobody() -> None:
-    given = {"kafka.bootstrap.servers": "x:1", "subscribe": "a"}
-    reader = source_batch.BatchReader(given)
+    settings = {"kafka.bootstrap.servers": "x:1", "subscribe": "a"}
+    reader = source_batch.BatchReader(settings)
     nothing = source_batch.RangePartition([])
 
     assert list(reader.read(nothing)) == []
 
 
 def tasks(count: int, size: int, **more: str) -> list[list[OffsetRange]]:
-    given = {"kafka.bootstrap.servers": "x:1", "subscribe": "a", **more}
+    settings = {"kafka.bootstrap.servers": "x:1", "subscribe": "a", **more}
     ranges = [OffsetRange("a", number, 0, size) for number in range(count)]
-    return source_batch.tasks_of(options.parse(given, streaming=False), ranges)
+    return source_batch.tasks_of(options.parse(settings, streaming=False), ranges)
 
 
 def test_many_partitions_are_as_many_tasks_as_told() -> None:
@@ -106,17 +106,17 @@ class ToldSizes:
 
     def measure(self, start: Offsets, end: Offsets, waited: Offsets) -> None:
         assert not waited
-        self.measured = {where for where in end if end[where] > start[where]}
+        self.measured = {place for place in end if end[place] > start[place]}
 
     def of(self, topic: str) -> int:
-        assert topic in {where.topic for where in self.measured}
+        assert topic in {place.topic for place in self.measured}
         return 1 << 20 if topic == "large" else 100
 
 
 def joined(monkeypatch: pytest.MonkeyPatch, *ranges: OffsetRange) -> list[list[OffsetRange]]:
     monkeypatch.setattr(source_batch, "RecordSizes", ToldSizes)
-    given = {"kafka.bootstrap.servers": "x:1", "subscribe": "a", "joinPartitions": "4"}
-    groups = source_batch.joined(options.parse(given, streaming=False), ranges)
+    settings = {"kafka.bootstrap.servers": "x:1", "subscribe": "a", "joinPartitions": "4"}
+    groups = source_batch.joined(options.parse(settings, streaming=False), ranges)
     assert [span for group in groups for span in group] == list(ranges)
     return groups
 

@@ -27,10 +27,10 @@ TOPIC_ID = bytes(range(16))
 class ToldBrokers:
     """Client, connection and brokers in one: a partition has a record, its leader by its number."""
 
-    def __init__(self, **gone: int) -> None:
+    def __init__(self, **errors: int) -> None:
         self.requests: list[FetchRequest] = []
         self.connections = 0
-        self.gone = gone
+        self.errors = errors
         """Topic → error code of its partitions."""
         self.failure: Exception | None = None
         self.more: list[FetchableTopicResponse] = []
@@ -57,49 +57,55 @@ class ToldBrokers:
         self.requests.append(request)
         if self.failure is not None:
             raise self.failure
-        left, found = request.max_bytes, []
+        bytes_left, answers = request.max_bytes, []
         for topic in request.topics:
-            code = self.gone.get(topic.topic, 0)
-            told = []
-            for wanted in topic.partitions:
-                records = RECORD if left >= len(RECORD) and not code else b""
-                left -= len(records)
-                told.append(
+            code = self.errors.get(topic.topic, 0)
+            events = []
+            for partition in topic.partitions:
+                records = RECORD if bytes_left >= len(RECORD) and not code else b""
+                bytes_left -= len(records)
+                events.append(
                     PartitionData(
-                        partition_index=wanted.partition, records=records, error_code=code
+                        partition_index=partition.partition, records=records, error_code=code
                     )
                 )
-            found.append(FetchableTopicResponse(topic=topic.topic, partitions=told))
-        return FetchResponse(responses=[*self.more, *found])
+            answers.append(FetchableTopicResponse(topic=topic.topic, partitions=events))
+        return FetchResponse(responses=[*self.more, *answers])
 
 
 def answers(
     brokers: ToldBrokers, ranges: list[OffsetRange], **more: str
 ) -> list[tuple[OffsetRange, PartitionData | None]]:
-    given = {"kafka.bootstrap.servers": "x:1", "subscribe": "t", **more}
-    wanted = options.parse(given, streaming=False)
-    settings = connection_settings(wanted.settings)
-    found = list(first_answers(wanted, settings, cast("Any", brokers), ranges))
-    assert [span for span, _ in found] == ranges
+    all_settings = {"kafka.bootstrap.servers": "x:1", "subscribe": "t", **more}
+    source_options = options.parse(all_settings, streaming=False)
+    settings = connection_settings(source_options.settings)
+    results = list(first_answers(source_options, settings, cast("Any", brokers), ranges))
+    assert [span for span, _ in results] == ranges
     assert brokers.connections == 0
-    return found
+    return results
 
 
 def test_ten_thousand_partitions_are_thirty_requests() -> None:
     brokers = ToldBrokers()
     ranges = [OffsetRange("t", number, 7, 8) for number in range(10_000)]
-    found = answers(brokers, ranges)
-    assert all(told is not None and told.partition_index == span.partition for span, told in found)
+    results = answers(brokers, ranges)
+    assert all(
+        data is not None and data.partition_index == span.partition for span, data in results
+    )
     assert len(brokers.requests) == 10_000 // 1_000 * BROKERS
-    asked = brokers.requests[0].topics[0].partitions[0]
-    assert (asked.partition, asked.fetch_offset, asked.current_leader_epoch) == (0, 7, 5)
+    first_request = brokers.requests[0].topics[0].partitions[0]
+    assert (
+        first_request.partition,
+        first_request.fetch_offset,
+        first_request.current_leader_epoch,
+    ) == (0, 7, 5)
 
 
 def test_a_range_that_had_no_room_in_an_answer_is_asked_for_again() -> None:
     brokers = ToldBrokers()
     ranges = [OffsetRange("t", number, 0, 1) for number in range(0, 3 * 25, 3)]
-    found = answers(brokers, ranges, **{"kafka.fetch.max.bytes": str(10 * len(RECORD))})
-    assert all(told is not None for _, told in found)
+    results = answers(brokers, ranges, **{"kafka.fetch.max.bytes": str(10 * len(RECORD))})
+    assert all(data is not None for _, data in results)
     assert [len(request.topics[0].partitions) for request in brokers.requests] == [25, 15, 5]
 
 
@@ -107,16 +113,21 @@ def test_large_ranges_and_repeated_partitions_are_read_one_by_one() -> None:
     brokers = ToldBrokers()
     large = [OffsetRange("t", number, 0, SMALL_MAX + 1) for number in range(3)]
     again = [OffsetRange("t", 5, 0, 1), OffsetRange("t", 5, 1, 2)]
-    assert [told for _, told in answers(brokers, [*large, *again])] == [None] * 5
+    assert [data for _, data in answers(brokers, [*large, *again])] == [None] * 5
     assert not brokers.requests
 
 
 def test_a_topic_that_was_not_asked_for_is_left_out() -> None:
     brokers = ToldBrokers()
-    told = PartitionData(partition_index=0, records=b"of another")
-    brokers.more = [FetchableTopicResponse(topic_id=bytes(range(1, 17)), partitions=[told])]
+    data_of_another = PartitionData(partition_index=0, records=b"of another")
+    brokers.more = [
+        FetchableTopicResponse(topic_id=bytes(range(1, 17)), partitions=[data_of_another])
+    ]
     ranges = [OffsetRange("t", number, 0, 1) for number in (0, 3)]
-    assert [told and told.records for _, told in answers(brokers, ranges)] == [RECORD, RECORD]
+    assert [
+        data_of_another and data_of_another.records
+        for _, data_of_another in answers(brokers, ranges)
+    ] == [RECORD, RECORD]
 
 
 @pytest.mark.parametrize("failure", [ConnectionResetError("gone"), None])
@@ -124,11 +135,11 @@ def test_a_failure_is_left_to_the_reader_of_each_range(failure: Exception | None
     brokers = ToldBrokers(gone=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     brokers.failure = failure
     ranges = [OffsetRange("gone", 0, 0, 1), OffsetRange("t", 0, 0, 1)]
-    found = [told for _, told in answers(brokers, ranges)]
+    results = [data for _, data in answers(brokers, ranges)]
     if failure is not None:
-        assert found == [None, None]
+        assert results == [None, None]
         return
-    first, second = found
+    first, second = results
     assert first is not None
     assert second is not None
     assert (first.error_code, second.records) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, RECORD)

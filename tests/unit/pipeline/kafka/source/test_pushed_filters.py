@@ -25,7 +25,7 @@ RANGES = [OffsetRange("a", 0, 10, 20), OffsetRange("a", 1, 0, 5), OffsetRange("b
 
 
 @pytest.mark.parametrize(
-    ("filters", "left"),
+    ("filters", "expected"),
     [
         ([], RANGES),
         ([EqualTo(TOPIC, "a")], RANGES[:2]),
@@ -45,8 +45,8 @@ RANGES = [OffsetRange("a", 0, 10, 20), OffsetRange("a", 1, 0, 5), OffsetRange("b
         ([IsNotNull(OFFSET), EqualTo(("key",), b"k"), Not(EqualTo(OFFSET, 12))], RANGES),
     ],
 )
-def test_ranges_keep_what_can_match(filters: list[Filter], left: list[OffsetRange]) -> None:
-    assert narrowed(RANGES, filters) == left
+def test_ranges_keep_what_can_match(filters: list[Filter], expected: list[OffsetRange]) -> None:
+    assert narrowed(RANGES, filters) == expected
 
 
 TIME = ("timestamp",)

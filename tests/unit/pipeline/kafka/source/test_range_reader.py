@@ -38,8 +38,8 @@ TOPIC_ID = bytes(range(16))
 
 
 def answer(records: bytes = b"", error: int = 0, high: int = 100, **more: Any) -> FetchResponse:
-    told = PartitionData(error_code=error, high_watermark=high, records=records, **more)
-    return FetchResponse(responses=[FetchableTopicResponse(partitions=[told])])
+    data = PartitionData(error_code=error, high_watermark=high, records=records, **more)
+    return FetchResponse(responses=[FetchableTopicResponse(partitions=[data])])
 
 
 class ToldConnection:
@@ -64,16 +64,16 @@ class ToldConnection:
     def send(self, request: FetchRequest, response: Any, version: int) -> None:
         assert response is FetchResponse
         self.waiting += 1
-        self.broker.asked.append((version, request))
+        self.broker.requests.append((version, request))
 
     def receive(self) -> FetchResponse:
         self.waiting -= 1
-        found = self.broker.answers.pop(0) if self.broker.answers else answer(high=0)
-        if isinstance(found, Exception):
-            raise found
-        for topic in found.responses:
+        response = self.broker.answers.pop(0) if self.broker.answers else answer(high=0)
+        if isinstance(response, Exception):
+            raise response
+        for topic in response.responses:
             topic.topic_id = self.topic_id
-        return found
+        return response
 
     def close(self) -> None:
         self.broker.closed += 1
@@ -91,7 +91,7 @@ class ToldBroker:
         """Ids of the topic: each counts until it is forgotten."""
         self.failures: list[Exception] = []
         """Answers about the start of the log that are none."""
-        self.asked: list[tuple[int, FetchRequest]] = []
+        self.requests: list[tuple[int, FetchRequest]] = []
         self.closed = self.given_back = self.forgotten = 0
 
     def leader(self, topic: str, partition: int) -> PartitionLeader:
@@ -118,7 +118,7 @@ class ToldBroker:
         return self.first
 
     def offsets_asked(self) -> list[int]:
-        return [request.topics[0].partitions[0].fetch_offset for _, request in self.asked]
+        return [request.topics[0].partitions[0].fetch_offset for _, request in self.requests]
 
 
 @pytest.fixture(autouse=True)
@@ -129,23 +129,23 @@ def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def read(broker: ToldBroker, start: int, end: int, **more: str) -> list[int]:
     rows = batches(broker, start, end, **more)
-    return [offset for found in rows for offset in found.column("offset").to_pylist()]
+    return [offset for batch in rows for offset in batch.column("offset").to_pylist()]
 
 
 def batches(broker: ToldBroker, start: int, end: int, **more: str) -> Iterator[pa.RecordBatch]:
-    given = {"kafka.bootstrap.servers": "x:1", "subscribe": "t", **more}
-    wanted = options.parse(given, streaming=False)
+    settings = {"kafka.bootstrap.servers": "x:1", "subscribe": "t", **more}
+    source_options = options.parse(settings, streaming=False)
     client = cast("Client", broker)
     span = OffsetRange("t", 0, start, end)
-    return read_span(wanted, connection_settings(wanted.settings), client, span)
+    return read_span(source_options, connection_settings(source_options.settings), client, span)
 
 
 def test_the_next_answer_is_on_its_way_before_this_one_is_decoded() -> None:
     broker = ToldBroker(answer(batch(0, 5)), answer(batch(5, 5)))
     assert read(broker, 2, 8) == [2, 3, 4, 5, 6, 7]
     assert broker.offsets_asked() == [2, 5]
-    assert [version for version, _ in broker.asked] == [16, 16]
-    assert broker.asked[0][1].topics[0].topic_id == TOPIC_ID
+    assert [version for version, _ in broker.requests] == [16, 16]
+    assert broker.requests[0][1].topics[0].topic_id == TOPIC_ID
     assert (broker.given_back, broker.closed) == (1, 0)
 
 
@@ -177,14 +177,14 @@ def test_another_leader_is_asked_whether_its_log_goes_on_from_here() -> None:
         PipelineError, match=r"t-0 from offset 2 .* are gone \(another leader's log"
     ):
         read(broker, 0, 4)
-    epochs = [request.topics[0].partitions[0].last_fetched_epoch for _, request in broker.asked]
+    epochs = [request.topics[0].partitions[0].last_fetched_epoch for _, request in broker.requests]
     assert epochs == [-1, -1, 5]
 
 
 def test_records_that_are_gone_are_a_loss_or_passed_by() -> None:
     def broker() -> ToldBroker:
-        gone = answer(error=ErrorCode.OFFSET_OUT_OF_RANGE)
-        return ToldBroker(answer(batch(0, 2)), gone, answer(batch(5, 4)), first=6)
+        out_of_range = answer(error=ErrorCode.OFFSET_OUT_OF_RANGE)
+        return ToldBroker(answer(batch(0, 2)), out_of_range, answer(batch(5, 4)), first=6)
 
     with pytest.raises(PipelineError, match=r"from offset 2 to before offset 9 are gone \(OFFSET_"):
         read(broker(), 0, 9)
@@ -223,20 +223,20 @@ def test_a_topic_made_anew_is_not_read_on() -> None:
     for text in (either, either.replace("/", "_")):
         broker_of_it = ToldBroker(answer(batch(0, 2)), ids=(b"\xff" * 8 + bytes(range(8)),))
         assert read(broker_of_it, 0, 2, topicIds=json.dumps({"t": text})) == [0, 1]
-    planned = json.dumps({"t": topic_id_to_text(TOPIC_ID), "another": "x"})
+    topic_ids = json.dumps({"t": topic_id_to_text(TOPIC_ID), "another": "x"})
     known_before = ToldBroker(answer(batch(0, 2)), ids=(bytes(range(1, 17)), TOPIC_ID))
-    assert read(known_before, 0, 2, topicIds=planned) == [0, 1]
-    assert read(ToldBroker(answer(batch(0, 2))), 0, 2, topicIds=planned) == [0, 1]
+    assert read(known_before, 0, 2, topicIds=topic_ids) == [0, 1]
+    assert read(ToldBroker(answer(batch(0, 2))), 0, 2, topicIds=topic_ids) == [0, 1]
     for allowed in ("true", "false"):
         another = ToldBroker(answer(batch(0, 2)), ids=(bytes(range(1, 17)),))
         with pytest.raises(PipelineError, match=r"from offset 0 .* the topic was made anew"):
-            read(another, 0, 2, topicIds=planned, failOnDataLoss=allowed)
+            read(another, 0, 2, topicIds=topic_ids, failOnDataLoss=allowed)
 
 
 def test_no_record_before_the_end_is_believed_at_the_second_answer() -> None:
     broker = ToldBroker(answer(batch(0, 2)), answer(high=9), answer(high=9))
     assert read(broker, 0, 9) == [0, 1]
-    assert len(broker.asked) == 3
+    assert len(broker.requests) == 3
 
 
 def test_a_committed_reader_goes_by_the_last_stable_offset() -> None:
@@ -259,16 +259,18 @@ def test_an_answer_about_another_partition_is_asked_for_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "sentence"),
+    ("failure", "sentence"),
     [
         (answer(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED), "cannot read .* TOPIC_AUTHORIZATION"),
         (answer(batch(0)[:-1] + b"!"), "the batch of offset 0 has a wrong CRC"),
         (KafkaError(ErrorCode.UNSUPPORTED_VERSION, "no"), "cannot read .* UNSUPPORTED_VERSION"),
     ],
 )
-def test_errors_that_stay_are_one_sentence(said: FetchResponse | Exception, sentence: str) -> None:
+def test_errors_that_stay_are_one_sentence(
+    failure: FetchResponse | Exception, sentence: str
+) -> None:
     with pytest.raises(PipelineError, match=sentence):
-        read(ToldBroker(said), 0, 2)
+        read(ToldBroker(failure), 0, 2)
 
 
 def test_silence_ends_after_the_time_that_was_told() -> None:

@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[Broker]:
-    with Broker() as made:
-        yield made
+    with Broker() as broker:
+        yield broker
 
 
 def sampled(
     broker: Broker, spans: Sequence[OffsetRange], records_max: int = 2, **more: str
 ) -> dict[tuple[str, int], list[int]]:
     """Return start of a range → the offsets of its first records."""
-    given = {"kafka.bootstrap.servers": broker.bootstrap, "subscribePattern": ".*", **more}
-    parsed = options.parse(given, streaming=True)
-    settings = connection_settings(parsed.settings)
-    found = sample(parsed, settings, Client(settings), spans, records_max)
-    return {(span.topic, span.start): [record.offset for record in some] for span, some in found}
+    all_settings = {"kafka.bootstrap.servers": broker.bootstrap, "subscribePattern": ".*", **more}
+    source_options = options.parse(all_settings, streaming=True)
+    settings = connection_settings(source_options.settings)
+    samples = sample(source_options, settings, Client(settings), spans, records_max)
+    return {(span.topic, span.start): [record.offset for record in some] for span, some in samples}
 
 
 def test_a_range_has_its_first_records_wherever_batches_begin(broker: Broker) -> None:

@@ -19,13 +19,13 @@ SMALL, LARGE, EMPTY = TopicPartition("small", 0), TopicPartition("large", 0), To
 
 @pytest.fixture
 def broker() -> Iterator[Broker]:
-    with Broker() as made:
-        yield made
+    with Broker() as broker:
+        yield broker
 
 
 def sizes(address: str) -> RecordSizes:
-    given = {"kafka.bootstrap.servers": address, "subscribePattern": ".*"}
-    return RecordSizes(options.parse(given, streaming=True))
+    settings = {"kafka.bootstrap.servers": address, "subscribePattern": ".*"}
+    return RecordSizes(options.parse(settings, streaming=True))
 
 
 def test_each_topic_has_its_own_size_and_an_unknown_one_the_mean(broker: Broker) -> None:
@@ -45,10 +45,10 @@ def test_a_size_follows_the_records_that_come_next(broker: Broker) -> None:
     looked = sizes(broker.bootstrap)
 
     looked.measure({SMALL: 0}, {SMALL: 5}, {})
-    before = looked.of("small")
+    first_size = looked.of("small")
     looked.measure({SMALL: 5}, {SMALL: 305}, {})
 
-    assert before < looked.of("small") <= 900
+    assert first_size < looked.of("small") <= 900
 
 
 def test_a_partition_with_large_batches_does_not_keep_the_others_waiting(broker: Broker) -> None:

@@ -54,9 +54,9 @@ class ToldTopics:
 
 
 def stream(topics: ToldTopics, **more: str) -> StreamReader:
-    made = StreamReader({"kafka.bootstrap.servers": "x:1", "subscribePattern": ".*", **more})
-    made._topics_or_none = cast("TopicOffsets", topics)
-    return made
+    stream = StreamReader({"kafka.bootstrap.servers": "x:1", "subscribePattern": ".*", **more})
+    stream._topics_or_none = cast("TopicOffsets", topics)
+    return stream
 
 
 def ranges(reader: StreamReader, start: Any, end: Any) -> list[tuple[Any, ...]]:
@@ -101,8 +101,8 @@ def test_a_pause_begins_once_a_batch_has_reached_the_end(monkeypatch: pytest.Mon
     reader = stream(topics, maxOffsetsPerTrigger="10", batchPause="60s")
 
     def end_after(offset: int) -> int:
-        found = reader.latestOffset({"a": {"0": offset}}, ReadMaxRows(10))
-        return int(found["a"]["0"])
+        offsets = reader.latestOffset({"a": {"0": offset}}, ReadMaxRows(10))
+        return int(offsets["a"]["0"])
 
     assert [end_after(0), end_after(10), end_after(20)] == [10, 20, 25]
     topics.ends = {A: 45}
@@ -172,9 +172,9 @@ def test_lost_records_stop_the_stream_unless_allowed(ends: Offsets, sentence: st
 def test_many_tasks_share_a_large_partition() -> None:
     reader = stream(ToldTopics({A: 100}), minPartitions="4")
 
-    found = ranges(reader, {"a": {"0": 0}}, {"a": {"0": 100}})
+    pieces = ranges(reader, {"a": {"0": 0}}, {"a": {"0": 100}})
 
-    assert found == [("a", 0, 0, 25), ("a", 0, 25, 50), ("a", 0, 50, 75), ("a", 0, 75, 100)]
+    assert pieces == [("a", 0, 0, 25), ("a", 0, 25, 50), ("a", 0, 50, 75), ("a", 0, 75, 100)]
 
 
 def test_a_checkpoint_of_something_else_is_told() -> None:
@@ -184,12 +184,14 @@ def test_a_checkpoint_of_something_else_is_told() -> None:
 
 def test_a_topic_with_another_id_stops_the_stream_unless_allowed() -> None:
     position, ends = {"a": {"0": 5}}, {TopicPartition("a", 0): 9}
-    told = ToldTopics(ends)
+    ends_of_topics = ToldTopics(ends)
     for failing in (True, False):
-        told.ids = {"a": "1"}
-        running = stream(told) if failing else stream(told, failOnDataLoss="false")
+        ends_of_topics.ids = {"a": "1"}
+        running = (
+            stream(ends_of_topics) if failing else stream(ends_of_topics, failOnDataLoss="false")
+        )
         running.latestOffset(position, ReadAllAvailable())
-        told.ids = {"a": "2"}
+        ends_of_topics.ids = {"a": "2"}
         if failing:
             with pytest.raises(PipelineError, match="topic 'a' was made anew since the stream"):
                 running.latestOffset(position, ReadAllAvailable())
@@ -199,9 +201,9 @@ def test_a_topic_with_another_id_stops_the_stream_unless_allowed() -> None:
 
 def test_an_id_that_the_options_name_is_no_matter_of_lost_records() -> None:
     """A job decides by `--on-recreated`, whatever it does about records that were removed."""
-    told = ToldTopics({A: 9})
-    told.ids = {"a": "2"}
-    running = stream(told, failOnDataLoss="false", topicIds='{"a": "1"}')
+    ends_of_topics = ToldTopics({A: 9})
+    ends_of_topics.ids = {"a": "2"}
+    running = stream(ends_of_topics, failOnDataLoss="false", topicIds='{"a": "1"}')
     with pytest.raises(PipelineError, match="topic 'a' was made anew since the stream"):
         running.latestOffset({"a": {"0": 5}}, ReadAllAvailable())
 
@@ -210,12 +212,12 @@ class ToldSizes:
     """Records of 1,024 bytes; keeps what was asked."""
 
     def __init__(self) -> None:
-        self.asked: list[Offsets] = []
+        self.starts: list[Offsets] = []
 
     def measure(self, start: Offsets, end: Offsets, waited: Mapping[TopicPartition, int]) -> None:
         assert set(start) == set(end)
         assert set(waited) <= set(end)
-        self.asked.append(dict(start))
+        self.starts.append(dict(start))
 
     def of(self, topic: str) -> int:
         assert topic in ("a", "b")
@@ -234,7 +236,7 @@ def test_a_limit_in_bytes_lets_partitions_take_turns() -> None:
 
     assert first == {"a": {"0": 1024}, "b": {"0": 0}}
     assert second == {"a": {"0": 1024}, "b": {"0": 1024}}
-    assert sizes.asked == [{A: 0, B: 0}, {A: 1024, B: 0}]
+    assert sizes.starts == [{A: 0, B: 0}, {A: 1024, B: 0}]
     assert reader.latestOffset(second, ReadAllAvailable()) == {"a": {"0": 9_000}, "b": {"0": 9_000}}
 
 

@@ -17,22 +17,22 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 A, B = TopicPartition("a", 0), TopicPartition("b", 0)
-GIVEN = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "a,b"}
+OPTIONS = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "a,b"}
 
 
 class GrowingTopics(TopicOffsets):
     """Topics that get a record after each question."""
 
     def __init__(self, ends: Offsets, at: Offsets) -> None:
-        super().__init__(options.parse(GIVEN, streaming=True))
+        super().__init__(options.parse(OPTIONS, streaming=True))
         self._ends = ends
         self._at = at
 
     def _list_offsets(self, times: Mapping[TopicPartition, int]) -> Offsets:
         is_end = set(times.values()) == {LATEST}
-        found = {where: (self._ends if is_end else self._at)[where] for where in times}
-        self._ends = {where: end + 1 for where, end in self._ends.items()}
-        return found
+        offsets = {place: (self._ends if is_end else self._at)[place] for place in times}
+        self._ends = {place: end + 1 for place, end in self._ends.items()}
+        return offsets
 
 
 def test_a_record_between_two_questions_is_not_skipped() -> None:

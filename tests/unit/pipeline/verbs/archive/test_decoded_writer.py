@@ -50,7 +50,7 @@ class Table:
     def columns(self) -> pa.Schema:
         return pa.schema([])
 
-    def take_in(self, wanted: Mapping[str, pa.DataType]) -> None:
+    def take_in(self, types: Mapping[str, pa.DataType]) -> None:
         """Take all."""
 
 
@@ -101,10 +101,12 @@ class Writer(DecodedBatchWriter):
 def writer(directory: Path, table: Table, *outcomes: DecodedBatch) -> tuple[Writer, DeadLetters]:
     plan = ArchivePlan(Kafka(), str(directory), ["a"], schema="x INT", format="iceberg")
     place: Any = DeadLetters()
-    known: Any = Decodings()
-    made = Writer(table, LocalFiles(), plan, decodings=known, dead_letters=place, rules=RULES)
-    made.outcomes = list(outcomes)
-    return made, place
+    no_decodings: Any = Decodings()
+    new_writer = Writer(
+        table, LocalFiles(), plan, decodings=no_decodings, dead_letters=place, rules=RULES
+    )
+    new_writer.outcomes = list(outcomes)
+    return new_writer, place
 
 
 def test_new_schemas_are_learned_before_anything_counts(tmp_path: Path) -> None:

@@ -17,16 +17,19 @@ class Registry:
 
     def __init__(self, *schemas: dict[str, str]) -> None:
         self._schemas = schemas
-        self.asked: list[int] = []
+        self.requests: list[int] = []
 
     def ids(self, subject: str) -> list[int]:
         return list(range(1, len(self._schemas))) if subject == "t-value" else []
 
     def schema(self, id_: int) -> ValueSchema | None:
-        self.asked.append(id_)
+        self.requests.append(id_)
         if id_ > len(self._schemas):
             return None
-        fields = [{"name": name, "type": found} for name, found in self._schemas[id_ - 1].items()]
+        fields = [
+            {"name": name, "type": field_type}
+            for name, field_type in self._schemas[id_ - 1].items()
+        ]
         return ValueSchema(AVRO, json.dumps({"type": "record", "name": "R", "fields": fields}))
 
     def close(self) -> None:
@@ -36,37 +39,37 @@ class Registry:
 VALUE = [DecodedColumn("value")]
 
 
-def begun(
+def begin(
     *schemas: dict[str, str], widens: bool = True, has_bounds: bool = False, **types: Any
 ) -> Decodings:
     registry: Any = Registry(*schemas)
-    found = Decodings(VALUE, registry, types, widens=widens, has_bounds=has_bounds)
-    found.begin(["t"])
-    return found
+    decodings = Decodings(VALUE, registry, types, widens=widens, has_bounds=has_bounds)
+    decodings.begin(["t"])
+    return decodings
 
 
 def test_versions_of_the_subject_make_the_columns() -> None:
-    found = begun({"a": "int"}, {"a": "long", "b": "string"}, {"c": "string"})
-    assert found.types() == {"value": pa.struct([("a", pa.int64()), ("b", pa.string())])}
-    assert found.is_changed()
-    found.note_taken_in()
-    assert not found.is_changed()
-    found.learn([("value", SchemaKey(3)), ("value", SchemaKey(3)), ("value", SchemaKey(99))])
-    assert found.types()["value"].names == ["a", "b", "c"]
-    (column,) = found.columns()
+    decodings = begin({"a": "int"}, {"a": "long", "b": "string"}, {"c": "string"})
+    assert decodings.types() == {"value": pa.struct([("a", pa.int64()), ("b", pa.string())])}
+    assert decodings.is_changed()
+    decodings.note_taken_in()
+    assert not decodings.is_changed()
+    decodings.learn([("value", SchemaKey(3)), ("value", SchemaKey(3)), ("value", SchemaKey(99))])
+    assert decodings.types()["value"].names == ["a", "b", "c"]
+    (column,) = decodings.columns()
     assert column.schemas[SchemaKey(99)].reason == "the registry does not have it"
 
 
 def test_a_schema_that_does_not_fit_is_refused_with_the_field() -> None:
     now = pa.struct([("a", pa.int32())])
-    found = begun({"a": "string"}, {"b": "int"}, {}, value=now)
-    (column,) = found.columns()
+    decodings = begin({"a": "string"}, {"b": "int"}, {}, value=now)
+    (column,) = decodings.columns()
     assert column.schemas[SchemaKey(1)].reason == "value.a is string there and int32 in the table"
     assert column.schemas[SchemaKey(2)].reason == ""
-    assert found.types() == {"value": pa.struct([("a", pa.int32()), ("b", pa.int32())])}
+    assert decodings.types() == {"value": pa.struct([("a", pa.int32()), ("b", pa.int32())])}
 
     # The first schema, too: Delta refuses such columns, and Spark does not read them.
-    (column,) = begun({"id": "int", "ID": "string"}, {}).columns()
+    (column,) = begin({"id": "int", "ID": "string"}, {}).columns()
     assert column.schemas[SchemaKey(1)].reason == (
         "value.ID differs from value.id by upper and lower case only"
     )
@@ -74,28 +77,30 @@ def test_a_schema_that_does_not_fit_is_refused_with_the_field() -> None:
 
 def test_a_table_that_cannot_widen() -> None:
     now = pa.struct([("a", pa.int32())])
-    found = begun({"a": "long"}, {}, widens=False, value=now)
-    (column,) = found.columns()
+    decodings = begin({"a": "long"}, {}, widens=False, value=now)
+    (column,) = decodings.columns()
     assert column.schemas[SchemaKey(1)].reason == (
         "value.a is int64 there and int32 in the table, and a Delta table cannot widen a number: "
         "write into a new directory, or with --format iceberg"
     )
-    assert found.types() == {"value": now}
+    assert decodings.types() == {"value": now}
 
 
 def test_a_new_table_that_cannot_widen_takes_the_widest_of_the_versions() -> None:
-    found = begun({"a": "int"}, {"a": "long", "b": "int"}, {"a": "int", "b": "long"}, widens=False)
-    found.learn([("value", SchemaKey(3))])
-    assert found.types() == {"value": pa.struct([("a", pa.int64()), ("b", pa.int64())])}
-    assert [schema.reason for schema in found.columns()[0].schemas.values()] == ["", "", ""]
-    found.note_taken_in()
-    late = begun({"c": "int"}, {"c": "long"}, {}, widens=False, value=found.types()["value"])
+    decodings = begin(
+        {"a": "int"}, {"a": "long", "b": "int"}, {"a": "int", "b": "long"}, widens=False
+    )
+    decodings.learn([("value", SchemaKey(3))])
+    assert decodings.types() == {"value": pa.struct([("a", pa.int64()), ("b", pa.int64())])}
+    assert [schema.reason for schema in decodings.columns()[0].schemas.values()] == ["", "", ""]
+    decodings.note_taken_in()
+    late = begin({"c": "int"}, {"c": "long"}, {}, widens=False, value=decodings.types()["value"])
     assert late.types()["value"].field("c").type == pa.int64()
 
 
 def test_the_newest_version_decides_where_two_do_not_fit_together() -> None:
-    found = begun({"a": "int"}, {"a": "string"}, {})
-    (column,) = found.columns()
+    decodings = begin({"a": "int"}, {"a": "string"}, {})
+    (column,) = decodings.columns()
     assert column.schemas[SchemaKey(1)].reason == "value.a is int32 there and string in the table"
     assert column.schemas[SchemaKey(2)].reason == ""
 
@@ -104,11 +109,11 @@ MICROS: Any = {"type": "long", "connect.name": "io.debezium.time.MicroTimestamp"
 
 
 def test_an_older_table_keeps_numbers_where_a_new_one_has_times() -> None:
-    (column,) = begun({"at": MICROS}, {}, has_bounds=True).columns()
+    (column,) = begin({"at": MICROS}, {}, has_bounds=True).columns()
     assert column.type == pa.struct([("at", pa.timestamp("us"))])
     assert column.has_bounds
     now = pa.struct([("at", pa.int64())])
-    (column,) = begun({"at": MICROS, "new": MICROS}, {}, value=now).columns()
+    (column,) = begin({"at": MICROS, "new": MICROS}, {}, value=now).columns()
     assert column.type == pa.struct([("at", pa.int64()), ("new", pa.int64())])
     assert (column.schemas[SchemaKey(1)].as_numbers, column.schemas[SchemaKey(1)].reason) == (
         True,
@@ -119,8 +124,8 @@ def test_an_older_table_keeps_numbers_where_a_new_one_has_times() -> None:
 def test_one_schema_of_the_user_has_to_fit_the_table() -> None:
     plain = of_type(pa.struct([("a", pa.string())]))
     column = DecodedColumn("value", plain, keeps_bytes=True)
-    found = Decodings([column], None, {}, widens=True)
-    found.begin(["t"])
-    assert found.columns()[0].plain == plain
+    decodings = Decodings([column], None, {}, widens=True)
+    decodings.begin(["t"])
+    assert decodings.columns()[0].plain == plain
     with pytest.raises(ValueError, match=r"value.a is string there and int64 in the table"):
         Decodings([column], None, {"value": pa.struct([("a", pa.int64())])}, widens=True)

@@ -31,7 +31,7 @@ WIDE = pa.struct([*NARROW, ("tags", pa.list_(pa.field("element", pa.string())))]
 FORMATS = ("iceberg", "delta")
 
 
-def opened(file_format: str, directory: Path, *by: str) -> MirrorTable:
+def open_mirror(file_format: str, directory: Path, *by: str) -> MirrorTable:
     files = LocalFiles()
     plan = ArchivePlan(Kafka(), str(directory), ["a"], format=file_format, upsert_by=by)
     archive = FileArchive(files, str(directory))
@@ -49,55 +49,55 @@ def written(
     return write_files(table.layout(batch, 1 << 20), [records])
 
 
-def change(op: str, before: Any = None, after: Any = None) -> dict[str, Any]:
-    return {"before": before, "after": after, "op": op}
+def change(op: str, old: Any = None, after: Any = None) -> dict[str, Any]:
+    return {"before": old, "after": after, "op": op}
 
 
 @pytest.mark.parametrize("file_format", FORMATS)
 def test_batches_change_rows_once(file_format: str, tmp_path: Path) -> None:
     """Rows come, change and go; a column comes; a batch is committed again by another run."""
     first, second = BatchId(QUERY, 0), BatchId(QUERY, 1)
-    table = opened(file_format, tmp_path, "id")
+    table = open_mirror(file_format, tmp_path, "id")
     assert not table.has(first)
     events = [change("c", after={"id": number, "name": f"n{number}"}) for number in range(4)]
     assert table.commit(first, written(table, first, NARROW, events))
-    again = opened(file_format, tmp_path, "id")
+    again = open_mirror(file_format, tmp_path, "id")
     assert again.has(first)
     events = [
-        change("d", before={"id": 1}),
+        change("d", old={"id": 1}),
         change("u", after={"id": 2, "name": "new", "tags": ["x"]}),
         {"after": {"id": 9, "name": "a row"}},
         None,
     ]
     files = written(again, second, WIDE, events)
     assert again.commit(second, files)
-    late = opened(file_format, tmp_path, "id")
+    late = open_mirror(file_format, tmp_path, "id")
     assert not late.commit(second, written(late, second, WIDE, events))
     assert late.commit(BatchId(QUERY, 2), [])
-    for read in TABLES[file_format]:
-        assert read(tmp_path, "id", "name", "tags") == [
+    for reader in TABLES[file_format]:
+        assert reader(tmp_path, "id", "name", "tags") == [
             (0, "n0", None),
             (2, "new", ["x"]),
             (3, "n3", None),
             (9, "a row", None),
-        ], read
+        ], reader
     assert not list((tmp_path / "_minibroker" / ".staged").glob("*"))
 
 
 @pytest.mark.parametrize("file_format", FORMATS)
 def test_the_key_of_the_record_is_a_column(file_format: str, tmp_path: Path) -> None:
-    table, batch = opened(file_format, tmp_path, "key"), BatchId(QUERY, 0)
+    table, batch = open_mirror(file_format, tmp_path, "key"), BatchId(QUERY, 0)
     table.take_in({"value": NARROW})
     value = pa.array([{"id": 1, "name": "a"}, {"id": 2, "name": "b"}, None], NARROW)
     keys = pa.array([b"x", b"y", b"x"], pa.binary())
     records = rows(0, 3).set_column(1, "value", value).set_column(0, "key", keys)
     assert table.commit(batch, write_files(table.layout(batch, 1 << 20), [records]))
-    for read in TABLES[file_format]:
-        assert read(tmp_path, "id", "name", "key") == [(2, "b", b"y")], read
+    for reader in TABLES[file_format]:
+        assert reader(tmp_path, "id", "name", "key") == [(2, "b", b"y")], reader
 
 
 def test_a_record_that_is_no_change(tmp_path: Path) -> None:
-    table, batch = opened("delta", tmp_path, "id"), BatchId(QUERY, 0)
+    table, batch = open_mirror("delta", tmp_path, "id"), BatchId(QUERY, 0)
     files = written(table, batch, NARROW, [change("c", after={"name": "no id"})])
     with pytest.raises(
         PipelineError, match="offset 0 has no key: id is null; topic and table differ"

@@ -35,7 +35,7 @@ def test_our_source_makes_the_pause_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "text"),
+    ("options", "text"),
     [
         ({"topics": ()}, "either --topic or --pattern"),
         ({"pattern": "b"}, "either --topic or --pattern"),
@@ -52,8 +52,8 @@ def test_our_source_makes_the_pause_itself() -> None:
         ({"catalog": {"a": "b"}, "table": "a"}, "--table 'a': expected NAMESPACE.NAME"),
     ],
 )
-def test_options_that_do_not_go_together(given: dict[str, object], text: str) -> None:
+def test_options_that_do_not_go_together(options: dict[str, object], text: str) -> None:
     plan = ArchivePlan(Kafka(), "d", ("a",), format="iceberg")
     check(plan, NAMES)
     with pytest.raises(JobUsageError, match=text):
-        check(plan._replace(**given), NAMES)  # type: ignore[arg-type]
+        check(plan._replace(**options), NAMES)  # type: ignore[arg-type]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from minibroker.pipeline.kafka.options import SourceOptions
 
-GIVEN = {"kafka.bootstrap.servers": "x:1", "subscribe": "t", "includeHeaders": "true"}
+OPTIONS = {"kafka.bootstrap.servers": "x:1", "subscribe": "t", "includeHeaders": "true"}
 
 
 def records(span: OffsetRange) -> pa.RecordBatch:
@@ -44,38 +44,38 @@ def without(offset: int, batch: pa.RecordBatch) -> pa.RecordBatch:
 
 def twice_as_far(batch: pa.RecordBatch) -> pa.RecordBatch:
     """A station that changes a column."""
-    where = batch.schema.get_field_index("offset")
-    return batch.set_column(where, "offset", pc.multiply(batch.column("offset"), 2))
+    column_index = batch.schema.get_field_index("offset")
+    return batch.set_column(column_index, "offset", pc.multiply(batch.column("offset"), 2))
 
 
 def test_records_pass_the_stations_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[SourceOptions] = []
+    requests: list[SourceOptions] = []
 
     def read_ranges(
         options: SourceOptions, ranges: Iterable[OffsetRange]
     ) -> Iterator[pa.RecordBatch]:
-        asked.append(options)
+        requests.append(options)
         yield from map(records, ranges)
 
     monkeypatch.setattr(archive_task, "read_ranges", read_ranges)
     stations = (partial(without, 25), twice_as_far)
-    told = archive_task.options_of({**GIVEN, "topicIds": '{"t": "id"}'}, stations)
-    assert all(isinstance(value, str) for value in told.values())
-    task = archive_task.task_of(told)
+    task_options = archive_task.options_of({**OPTIONS, "topicIds": '{"t": "id"}'}, stations)
+    assert all(isinstance(value, str) for value in task_options.values())
+    task = archive_task.task_of(task_options)
     assert task is not None
     ranges = [OffsetRange("t", 3, 0, 2), OffsetRange("u", 0, 24, 27)]
 
     batches = task.rows([RangePartition(ranges).rows])
-    found = [row for batch in batches for row in batch.to_pylist()]
+    rows = [row for batch in batches for row in batch.to_pylist()]
 
-    assert [(row["topic"], row["partition"], row["offset"], row["date"]) for row in found] == [
+    assert [(row["topic"], row["partition"], row["offset"], row["date"]) for row in rows] == [
         ("t", 3, 0, date(1969, 12, 31)),
         ("t", 3, 2, date(1970, 1, 1)),
         ("u", 0, 48, date(1970, 1, 1)),
         ("u", 0, 52, date(1970, 1, 2)),
     ]
-    assert asked[0].include_headers
-    assert asked[0].topic_ids == {"t": "id"}
+    assert requests[0].include_headers
+    assert requests[0].topic_ids == {"t": "id"}
 
 
 def test_a_batch_of_records_has_no_such_task() -> None:

@@ -58,17 +58,22 @@ def batch(rows: list[dict[str, Any]]) -> pa.RecordBatch:
 def both(
     row: dict[str, Any], rules: CompareRules = EVERYTHING, seed: int = SEED
 ) -> tuple[int, int]:
-    found = hashes(batch([row]), rules, seed)
-    return found.first[0].as_py(), found.second[0].as_py()
+    record_hashes = hashes(batch([row]), rules, seed)
+    return record_hashes.first[0].as_py(), record_hashes.second[0].as_py()
 
 
 def test_a_record_has_the_same_hash_in_any_batch() -> None:
-    found = hashes(batch(ROWS), CompareRules(), SEED)
+    record_hashes = hashes(batch(ROWS), CompareRules(), SEED)
     for index, row in enumerate(ROWS):
-        assert (found.first[index].as_py(), found.second[index].as_py()) == both(row)
+        assert (record_hashes.first[index].as_py(), record_hashes.second[index].as_py()) == both(
+            row
+        )
     assert len({both(row) for row in ROWS}) == len(ROWS)
     sliced = hashes(batch([*ROWS, *ROWS]).slice(2, 4), CompareRules(), SEED)
-    assert sliced.first.to_pylist() == [*found.first.to_pylist()[2:], *found.first.to_pylist()[:2]]
+    assert sliced.first.to_pylist() == [
+        *record_hashes.first.to_pylist()[2:],
+        *record_hashes.first.to_pylist()[:2],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -88,9 +93,9 @@ def test_a_record_has_the_same_hash_in_any_batch() -> None:
     ],
 )
 def test_every_column_counts(change: dict[str, Any]) -> None:
-    before, after = both(ROWS[0]), both({**ROWS[0], **change})
-    assert before[0] != after[0]
-    assert before[1] != after[1]
+    first_hashes, after = both(ROWS[0]), both({**ROWS[0], **change})
+    assert first_hashes[0] != after[0]
+    assert first_hashes[1] != after[1]
 
 
 def test_key_and_value_are_no_pair_of_numbers_to_add() -> None:
@@ -120,10 +125,10 @@ def test_a_seed_changes_all_hashes() -> None:
 def test_records_of_a_key_are_a_sequence() -> None:
     """Without a key it is the partition, or nothing if partitions do not count."""
     rows = [*ROWS, {**ROWS[2], "value": b"x"}]
-    here = hashes(batch(rows), CompareRules(), SEED).sequence.to_pylist()
-    assert here[0] == here[1] != here[2] == here[4] != here[3]
+    sequence = hashes(batch(rows), CompareRules(), SEED).sequence.to_pylist()
+    assert sequence[0] == sequence[1] != sequence[2] == sequence[4] != sequence[3]
     anywhere = hashes(batch(rows), CompareRules(partition=False), SEED).sequence.to_pylist()
-    assert anywhere[0] == here[0]
+    assert anywhere[0] == sequence[0]
     assert len(set(anywhere)) == 4
     assert as_int64([pa.array([2**64 - 1], pa.uint64())])[0].to_pylist() == [-1]
 
@@ -165,13 +170,13 @@ def digest(*batches: pa.RecordBatch) -> list[RunDigest]:
 
 def test_a_digest_is_what_its_description_says() -> None:
     records = digests_batch(list(range(COUNT)))
-    found = hashes(records, RULES, DIGESTS_SEED)
+    digests = hashes(records, RULES, DIGESTS_SEED)
     (run,) = digest(records)
-    wanted: dict[int, list[int]] = {}
+    expected: dict[int, list[int]] = {}
     for bucket, number in zip(
-        bucket_of(found, BUCKETS).to_pylist(), found.first.to_pylist(), strict=True
+        bucket_of(digests, BUCKETS).to_pylist(), digests.first.to_pylist(), strict=True
     ):
-        wanted.setdefault(bucket, []).append(number)
+        expected.setdefault(bucket, []).append(number)
     base = 0x5851F42D4C957F2D
     assert {
         number: (part.records, part.sums[0], part.order[0]) for number, part in run.buckets.items()
@@ -181,7 +186,7 @@ def test_a_digest_is_what_its_description_says() -> None:
             sum(some) % 2**64,
             sum(part * pow(base, place, 2**64) for place, part in enumerate(some)) % 2**64,
         )
-        for number, some in wanted.items()
+        for number, some in expected.items()
     }
     assert (run.records, run.first_offset, run.last_offset) == (COUNT, 0, 2 * COUNT - 2)
     assert (run.first_ms, run.last_ms, run.is_ordered) == (1000, 1000 + COUNT - 1, True)

@@ -19,9 +19,9 @@ Batch = tuple[int, str]
 """Partition, and a letter for each record: its key is the lower one, its value is the letter."""
 
 
-def batches(*given: Batch) -> Iterator[pa.RecordBatch]:
+def batches(*sides: Batch) -> Iterator[pa.RecordBatch]:
     offset = 0
-    for partition, letters in given:
+    for partition, letters in sides:
         size = len(letters)
         yield pa.RecordBatch.from_pydict(
             {
@@ -43,13 +43,18 @@ def compared(a: Sequence[Batch], b: Sequence[Batch]) -> list[dict[int, RunDigest
 
 
 def test_borders_of_batches_do_not_count() -> None:
-    found = compared([(0, "abcA"), (0, "b"), (2, "a")], [(0, "a"), (0, "bcAb"), (2, "a")])
-    assert [(run.same, run.records, run.buckets) for side in found for run in side.values()] == [
+    differences = compared([(0, "abcA"), (0, "b"), (2, "a")], [(0, "a"), (0, "bcAb"), (2, "a")])
+    assert [
+        (run.same, run.records, run.buckets) for side in differences for run in side.values()
+    ] == [
         (5, 5, {}),
         (1, 1, {}),
     ] * 2
-    assert [(run.first_offset, run.last_offset) for run in found[1].values()] == [(0, 4), (5, 5)]
-    assert differing(*found, RULES) == {}
+    assert [(run.first_offset, run.last_offset) for run in differences[1].values()] == [
+        (0, 4),
+        (5, 5),
+    ]
+    assert differing(*differences, RULES) == {}
     assert compared([], []) == [{}, {}]
 
 
@@ -61,10 +66,10 @@ def test_a_piece_that_differs_is_hashed_and_the_next_one_is_not() -> None:
 
 def test_a_partition_of_one_side_is_hashed() -> None:
     of_a, of_b = compared([(0, "ab"), (1, "ab"), (3, "ab")], [(1, "ab"), (1, "c"), (2, "ab")])
-    told = [
+    lines = [
         {number: (run.same, run.records) for number, run in side.items()} for side in (of_a, of_b)
     ]
-    assert told == [{0: (0, 2), 1: (2, 2), 3: (0, 2)}, {1: (2, 3), 2: (0, 2)}]
+    assert lines == [{0: (0, 2), 1: (2, 2), 3: (0, 2)}, {1: (2, 3), 2: (0, 2)}]
     assert differing(of_a, of_b, RULES).keys() == {0, 1, 2, 3}
 
 

@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 
 def plan(words: str) -> ComparePlan:
-    parsed: ComparePlan = plan_from(VERBS["compare"], words.split())
-    return parsed
+    compare_plan: ComparePlan = plan_from(VERBS["compare"], words.split())
+    return compare_plan
 
 
 def test_two_sides_stand_by_their_places() -> None:
-    parsed = plan("orders --ignore timestamp,order copy@there:9093 --bootstrap here:9092")
-    a, b = parsed.sides
+    compare_plan = plan("orders --ignore timestamp,order copy@there:9093 --bootstrap here:9092")
+    a, b = compare_plan.sides
     assert (a.topic, a.kafka.bootstrap) == ("orders", "here:9092")
     assert (b.topic, b.kafka.bootstrap) == ("copy", "there:9093")
-    assert parsed.rules == CompareRules(timestamp=False, order=False)
-    assert parsed.rules.ignored == ("timestamp", "order")
-    assert parsed.rules.columns == ("value", "headers")
+    assert compare_plan.rules == CompareRules(timestamp=False, order=False)
+    assert compare_plan.rules.ignored == ("timestamp", "order")
+    assert compare_plan.rules.columns == ("value", "headers")
 
 
 def test_b_has_the_cluster_of_a_unless_something_is_said() -> None:
@@ -63,11 +63,11 @@ def test_wrong_usage(words: str, sentence: str) -> None:
     assert sentence in str(caught.value)
 
 
-HERE = Kafka("here:9092")
+OWN_CLUSTER = Kafka("here:9092")
 
 
 @pytest.mark.parametrize(
-    ("word", "topic", "archive", "where"),
+    ("word", "topic", "archive", "place"),
     [
         ("orders", "orders", None, "orders@here:9092"),
         ("orders@there:9093", "orders", None, "orders@there:9093"),
@@ -76,9 +76,9 @@ HERE = Kafka("here:9092")
         ("s3a://bucket/x", None, "s3a://bucket/x", "s3a://bucket/x"),
     ],
 )
-def test_a_word_names_a_side(word: str, topic: str | None, archive: str | None, where: str) -> None:
-    side = side_of(check_word(word), HERE)
-    assert (side.topic, side.archive, side.label) == (topic, archive, where)
+def test_a_word_names_a_side(word: str, topic: str | None, archive: str | None, place: str) -> None:
+    side = side_of(check_word(word), OWN_CLUSTER)
+    assert (side.topic, side.archive, side.label) == (topic, archive, place)
     if "there" in word:
         assert side.kafka.bootstrap == "there:9093"
 

@@ -89,8 +89,11 @@ def test_digests_are_rows_and_come_back() -> None:
 def test_a_writer_of_digests_leaves_them_for_the_driver(tmp_path: Path) -> None:
     result = tmp_path / "digests.json"
     writer = DigestWriter({"task": TASK.to_json(), "side": "1", "result": str(result)})
-    written = [writer.write(iter([batch([b"a"], 0)])), writer.write(iter([batch([b"a", b"b"], 1)]))]
-    writer.commit([*written, None])
+    messages = [
+        writer.write(iter([batch([b"a"], 0)])),
+        writer.write(iter([batch([b"a", b"b"], 1)])),
+    ]
+    writer.commit([*messages, None])
     assert [(run.side, run.partition, run.records) for run in digests_in(result)] == [
         (1, 0, 1),
         (1, 1, 2),
@@ -124,11 +127,11 @@ def test_differences_are_counted_and_the_first_ones_kept(tmp_path: Path) -> None
     )
     message = writer.write(iter([pa.RecordBatch.from_pylist(rows)]))
     writer.commit([message, WrittenDifferences({("only", 0): 1}, {"value": 1}, [])])
-    told = json.loads(result.read_text())
-    assert told["counts"] == [["changed", 0, 1], ["only", 0, 5], ["only", 1, 5]]
-    assert told["fields"] == {"value": 2, "headers": 1}
-    assert [row[3:5] for row in told["examples"]] == [[1, 9], [0, 2], [0, 4]]
-    assert [row[6] for row in told["examples"]] == ["6b", "null", "null"]
+    report = json.loads(result.read_text())
+    assert report["counts"] == [["changed", 0, 1], ["only", 0, 5], ["only", 1, 5]]
+    assert report["fields"] == {"value": 2, "headers": 1}
+    assert [row[3:5] for row in report["examples"]] == [[1, 9], [0, 2], [0, 4]]
+    assert [row[6] for row in report["examples"]] == ["6b", "null", "null"]
     assert first_of([], 3) == []
 
 
@@ -141,11 +144,11 @@ def test_the_source_has_a_reader_and_two_writers(work: str, columns: int) -> Non
     reader = source.reader(source.schema())
     assert isinstance(reader, RangesReader)
     assert [partition.value for partition in reader.partitions()] == [[[], [["t", 0, 5, 9]]]]
-    given = {"task": TASK.to_json(), "side": "0", "examples": "1", "result": "x"}
+    options = {"task": TASK.to_json(), "side": "0", "examples": "1", "result": "x"}
     writers = {DIGESTS: DigestWriter, DIFFERENCES: DifferenceWriter}
     for name, kind in writers.items():
-        made = CompareSource({**given, "work": name}).writer(source.schema(), overwrite=False)
-        assert isinstance(made, kind)
+        writer = CompareSource({**options, "work": name}).writer(source.schema(), overwrite=False)
+        assert isinstance(writer, kind)
 
 
 def span(partition: int, start: int, end: int, topic: str = "a") -> OffsetRange:

@@ -24,7 +24,7 @@ from minibroker.pipeline.verbs.copy.offset_map import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-HERE = TopicPartition("orders", 1)
+PARTITION = TopicPartition("orders", 1)
 
 
 def refuses(start: int, end: int) -> int:
@@ -32,52 +32,54 @@ def refuses(start: int, end: int) -> int:
     raise AssertionError((start, end))
 
 
-def known(*entries: CopiedSpan) -> TranslatedOffsets:
-    found = TranslatedOffsets()
+def offsets_from(*entries: CopiedSpan) -> TranslatedOffsets:
+    offsets = TranslatedOffsets()
     for entry in entries:
-        found.add(HERE, entry)
-    return found
+        offsets.add(PARTITION, entry)
+    return offsets
 
 
 @pytest.mark.parametrize(
-    ("offset", "wanted"),
+    ("offset", "expected"),
     [(0, 7), (10, 7), (11, 8), (19, 16), (20, 18), (25, 23), (30, 28), (99, 28)],
 )
-def test_without_gaps_it_is_arithmetic(offset: int, wanted: int) -> None:
-    found = known(CopiedSpan(10, 20, 10, 7, 16), CopiedSpan(20, 30, 10, 18, 27))
-    assert found.translated(HERE, offset, refuses) == wanted
+def test_without_gaps_it_is_arithmetic(offset: int, expected: int) -> None:
+    offsets = offsets_from(CopiedSpan(10, 20, 10, 7, 16), CopiedSpan(20, 30, 10, 18, 27))
+    assert offsets.translated(PARTITION, offset, refuses) == expected
 
 
 def test_with_gaps_the_records_before_are_counted() -> None:
-    found = known(CopiedSpan(10, 20, 6, 100, 105))
-    asked = []
+    offsets = offsets_from(CopiedSpan(10, 20, 6, 100, 105))
+    questions = []
 
     def count(start: int, end: int) -> int:
-        asked.append((start, end))
+        questions.append((start, end))
         return 4
 
-    assert found.translated(HERE, 15, count) == 104
-    assert asked == [(10, 15)]
-    assert found.translated(HERE, 15, lambda start, end: 99) == 106, "compacted since the copy"
+    assert offsets.translated(PARTITION, 15, count) == 104
+    assert questions == [(10, 15)]
+    assert offsets.translated(PARTITION, 15, lambda start, end: 99) == 106, (
+        "compacted since the copy"
+    )
 
 
 def test_offsets_among_those_of_others_are_the_first_one() -> None:
     """Somebody else wrote between: some records are read again, none is left out."""
-    found = known(CopiedSpan(10, 20, 10, 100, 130))
-    assert found.translated(HERE, 15, refuses) == 100
-    assert found.translated(HERE, 20, refuses) == 131
+    offsets = offsets_from(CopiedSpan(10, 20, 10, 100, 130))
+    assert offsets.translated(PARTITION, 15, refuses) == 100
+    assert offsets.translated(PARTITION, 20, refuses) == 131
 
 
 def test_nothing_copied_is_no_offset() -> None:
-    assert TranslatedOffsets().translated(HERE, 3, refuses) is None
-    assert known(CopiedSpan(0, 5, 0, -1, -1)).translated(HERE, 3, refuses) is None
-    after_a_gap = known(CopiedSpan(0, 5, 0, -1, -1), CopiedSpan(5, 9, 4, 0, 3))
-    assert after_a_gap.translated(HERE, 3, refuses) == 0
+    assert TranslatedOffsets().translated(PARTITION, 3, refuses) is None
+    assert offsets_from(CopiedSpan(0, 5, 0, -1, -1)).translated(PARTITION, 3, refuses) is None
+    after_a_gap = offsets_from(CopiedSpan(0, 5, 0, -1, -1), CopiedSpan(5, 9, 4, 0, 3))
+    assert after_a_gap.translated(PARTITION, 3, refuses) == 0
 
 
 def test_a_repeated_batch_replaces_its_entry() -> None:
-    found = known(CopiedSpan(0, 5, 5, 0, 4), CopiedSpan(0, 5, 5, 0, 4))
-    assert found.rows() == [["orders", 1, 0, 5, 5, 0, 4]]
+    offsets = offsets_from(CopiedSpan(0, 5, 5, 0, 4), CopiedSpan(0, 5, 5, 0, 4))
+    assert offsets.rows() == [["orders", 1, 0, 5, 5, 0, 4]]
 
 
 def test_joined_entries_are_never_ahead() -> None:
@@ -88,29 +90,29 @@ def test_joined_entries_are_never_ahead() -> None:
         target += 10 + dice.randint(1, 3)
     whole = TranslatedOffsets()
     for entry in entries:
-        whole.add(HERE, entry)
+        whole.add(PARTITION, entry)
     assert ENTRIES_MAX // 2 < len(whole.rows()) <= ENTRIES_MAX
     for offset in range(0, ENTRIES_MAX * 20, 7):
         exact = entries[offset // 10].first + offset % 10
-        found = whole.translated(HERE, offset, refuses)
-        assert found is not None
-        assert found <= exact
-    assert whole.translated(HERE, ENTRIES_MAX * 20 - 1, refuses) == entries[-1].last
+        target_offset = whole.translated(PARTITION, offset, refuses)
+        assert target_offset is not None
+        assert target_offset <= exact
+    assert whole.translated(PARTITION, ENTRIES_MAX * 20 - 1, refuses) == entries[-1].last
     assert thinned(entries[:3]) == entries[:3]
 
 
 def test_the_map_is_in_files_and_they_stay_few(tmp_path: Path) -> None:
     files, directory = LocalFiles(), str(tmp_path)
-    kept = OffsetMapFiles(files, directory)
+    map_files = OffsetMapFiles(files, directory)
     for number in range(FILES_MAX * 2):
         row = ("orders", 1, number * 10, number * 10 + 10, 10, number * 11, number * 11 + 9)
-        kept.add(number, [row, ("orders", 2, 0, 0, 0, -1, -1)])
-        kept.add(number, [row])
+        map_files.add(number, [row, ("orders", 2, 0, 0, 0, -1, -1)])
+        map_files.add(number, [row])
     again = OffsetMapFiles(files, directory)
-    assert again.map.rows() == kept.map.rows()
+    assert again.map.rows() == map_files.map.rows()
     assert len(again.map.rows()) == FILES_MAX * 2
     assert len(list(tmp_path.rglob("*.json"))) <= FILES_MAX
-    assert again.map.translated(HERE, 15, refuses) == 16
+    assert again.map.translated(PARTITION, 15, refuses) == 16
 
 
 def test_a_damaged_file_of_the_map_is_named(tmp_path: Path) -> None:
@@ -125,8 +127,8 @@ def test_a_damaged_file_of_the_map_is_named(tmp_path: Path) -> None:
 def test_only_moves_forward_are_made() -> None:
     first, second, third = (TopicPartition("t", number) for number in range(3))
     moves = {first: 5, second: 7, third: 9, TopicPartition("u", 0): 0}
-    there = {first: 6, second: 7, third: 8}
-    assert forward(moves, there) == {third: 9, TopicPartition("u", 0): 0}
+    committed = {first: 6, second: 7, third: 8}
+    assert forward(moves, committed) == {third: 9, TopicPartition("u", 0): 0}
 
 
 def test_rows_of_batches_are_counted() -> None:

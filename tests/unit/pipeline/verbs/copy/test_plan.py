@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def plan(words: str) -> CopyPlan:
-    parsed: CopyPlan = plan_from(VERBS["copy"], f"--checkpoint ./c {words}".split())
-    return parsed
+    copy_plan: CopyPlan = plan_from(VERBS["copy"], f"--checkpoint ./c {words}".split())
+    return copy_plan
 
 
 def test_copies_have_names() -> None:
@@ -30,8 +30,8 @@ def test_copies_have_names() -> None:
 
 
 def test_the_target_is_the_source_unless_something_is_said() -> None:
-    parsed = plan("--topic a --bootstrap here:1 --kafka client.id=x")
-    assert parsed.target == parsed.kafka
+    copy_plan = plan("--topic a --bootstrap here:1 --kafka client.id=x")
+    assert copy_plan.target == copy_plan.kafka
     moved = plan("--topic a --bootstrap here:1 --kafka client.id=x --to-bootstrap there:2").target
     assert (moved.bootstrap, moved.settings) == ("there:2", {"client.id": "x"})
     other = plan("--topic a --to-bootstrap there:2 --to-kafka client.id=y").target
@@ -40,9 +40,11 @@ def test_the_target_is_the_source_unless_something_is_said() -> None:
 
 def test_a_setting_of_the_target_does_not_say_where_it_is() -> None:
     source = "--topic a --bootstrap here:1 --kafka sasl.mechanism=PLAIN --kafka client.id=x"
-    parsed = plan(f"{source} --to-kafka compression.type=zstd --to-kafka client.id=y").target
-    assert parsed.bootstrap == "here:1"
-    assert parsed.settings == {
+    target_cluster = plan(
+        f"{source} --to-kafka compression.type=zstd --to-kafka client.id=y"
+    ).target
+    assert target_cluster.bootstrap == "here:1"
+    assert target_cluster.settings == {
         "sasl.mechanism": "PLAIN",
         "client.id": "y",
         "compression.type": "zstd",
@@ -54,11 +56,13 @@ def test_a_setting_of_the_target_does_not_say_where_it_is() -> None:
 def test_a_file_of_settings_says_where_the_target_is(tmp_path: Path) -> None:
     file = tmp_path / "target.properties"
     file.write_text("bootstrap.servers=there:2\ncompression.type=zstd\n")
-    parsed = plan(f"--topic a --bootstrap here:1 --kafka client.id=x --to-kafka-config {file}")
-    assert parsed.target.bootstrap == "there:2"
-    assert parsed.target.settings == {"compression.type": "zstd"}
+    target_cluster = plan(
+        f"--topic a --bootstrap here:1 --kafka client.id=x --to-kafka-config {file}"
+    )
+    assert target_cluster.target.bootstrap == "there:2"
+    assert target_cluster.target.settings == {"compression.type": "zstd"}
     file.write_text("compression.type=zstd\n")
-    assert parsed.target.bootstrap == "here:1"
+    assert target_cluster.target.bootstrap == "here:1"
 
 
 @pytest.mark.parametrize(

@@ -27,9 +27,9 @@ def test_settings_of_the_topic_are_copied_and_no_others() -> None:
 
 
 def test_a_small_target_is_named_with_its_numbers() -> None:
-    told = too_few("orders", 4, "copy", 2)
-    assert "'copy' has 2 partitions and 'orders' has 4" in told
-    assert "--by-key" in told
+    sentence = too_few("orders", 4, "copy", 2)
+    assert "'copy' has 2 partitions and 'orders' has 4" in sentence
+    assert "--by-key" in sentence
 
 
 def test_a_topic_that_is_gone_meanwhile_is_left_to_its_reader(

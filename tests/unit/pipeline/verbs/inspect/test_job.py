@@ -57,13 +57,13 @@ def test_the_facts_of_a_topic_are_those_of_its_tally() -> None:
     )
     tally = Tally()
     tally.add(rows)
-    found = topic_facts("t", [0, 1], tally.topics["t"])
-    empty, full = found.partitions
+    facts = topic_facts("t", [0, 1], tally.topics["t"])
+    empty, full = facts.partitions
     assert empty == PartitionFacts(0)
     assert full == PartitionFacts(1, 4, 4145, 5, 9, 5_000, 20_000, 1, 1, 2, 1, 13_000)
-    assert (found.slice_ms, [cut.start_ms for cut in found.slices]) == (500, [5000, 7000, 20_000])
-    assert found.frequent_keys == (FrequentKey("k" * 64 + "…", 2, 1), FrequentKey("\\xff", 1, 1))
-    assert (found.smallest_bytes, found.median_bytes, found.largest_bytes) == (4, 70, 4000)
+    assert (facts.slice_ms, [cut.start_ms for cut in facts.slices]) == (500, [5000, 7000, 20_000])
+    assert facts.frequent_keys == (FrequentKey("k" * 64 + "…", 2, 1), FrequentKey("\\xff", 1, 1))
+    assert (facts.smallest_bytes, facts.median_bytes, facts.largest_bytes) == (4, 70, 4000)
     assert topic_facts("t", [0], TopicTally()) == TopicFacts("t", (empty,))
 
 

@@ -69,15 +69,15 @@ class Outline(HTMLParser):
 
 
 @pytest.fixture
-def made() -> str:
+def html() -> str:
     return page(Inspection("127.0.0.1:9092", NOON_MS, True, (FULL,)))
 
 
-def test_every_tag_is_closed_and_every_plot_is_there(made: str) -> None:
-    outline = Outline(made)
+def test_every_tag_is_closed_and_every_plot_is_there(html: str) -> None:
+    outline = Outline(html)
     assert outline.tags.count("svg") == outline.tags.count("figure") == 5
     assert outline.tags.count("table") == 4
-    captions = re.findall(r"<figcaption>(.*?)</figcaption>", made)
+    captions = re.findall(r"<figcaption>(.*?)</figcaption>", html)
     assert captions == [
         "Records in each partition",
         "Records per second, in steps of 1 s",
@@ -87,30 +87,30 @@ def test_every_tag_is_closed_and_every_plot_is_there(made: str) -> None:
     ]
 
 
-def test_nothing_is_loaded_from_anywhere(made: str) -> None:
-    outline = Outline(made)
+def test_nothing_is_loaded_from_anywhere(html: str) -> None:
+    outline = Outline(html)
     assert {"script", "link", "img", "iframe"}.isdisjoint(outline.tags)
-    assert "url(" not in made
-    assert "@import" not in made
-    assert not re.search(r"\b(src|href)=", made.replace("src=&#34;", ""))
+    assert "url(" not in html
+    assert "@import" not in html
+    assert not re.search(r"\b(src|href)=", html.replace("src=&#34;", ""))
 
 
-def test_contents_of_topics_are_escaped(made: str) -> None:
-    assert "<script" not in made
-    assert any(HOSTILE in text for text in Outline(made).texts)
+def test_contents_of_topics_are_escaped(html: str) -> None:
+    assert "<script" not in html
+    assert any(HOSTILE in text for text in Outline(html).texts)
 
 
-def test_it_names_remarkable_facts(made: str) -> None:
-    assert '<li class="warn">Skewed: partition 0 holds 90 % of the records' in made
-    assert "- - fair share 500" in made
-    assert '<td class="words">stable</td>' in made
-    assert "Idempotent producers (50 of 60)" in made
-    assert '<meta name="viewport"' in made
-    assert made.startswith("<!DOCTYPE html>")
+def test_it_names_remarkable_facts(html: str) -> None:
+    assert '<li class="warn">Skewed: partition 0 holds 90 % of the records' in html
+    assert "- - fair share 500" in html
+    assert '<td class="words">stable</td>' in html
+    assert "Idempotent producers (50 of 60)" in html
+    assert '<meta name="viewport"' in html
+    assert html.startswith("<!DOCTYPE html>")
 
 
-def test_slices_without_records_are_drawn_as_gaps(made: str) -> None:
-    plot = made[made.index("Records per second") :]
+def test_slices_without_records_are_drawn_as_gaps(html: str) -> None:
+    plot = html[html.index("Records per second") :]
     assert plot[: plot.index("</figure>")].count("<rect") == 60
 
 
@@ -121,10 +121,10 @@ def test_several_topics_have_headings_and_no_topic_is_said() -> None:
 
 
 def test_an_empty_topic_has_a_table_and_no_plots() -> None:
-    made = page(Inspection("dir", 0, False, (TopicFacts("t", (PartitionFacts(0),)),)))
-    assert "It holds no records." in made
-    assert "<svg" not in made
-    assert Outline(made).tags.count("table") == 1
+    html = page(Inspection("dir", 0, False, (TopicFacts("t", (PartitionFacts(0),)),)))
+    assert "It holds no records." in html
+    assert "<svg" not in html
+    assert Outline(html).tags.count("table") == 1
 
 
 def test_sizes_stand_at_the_edges_of_their_columns() -> None:
@@ -146,22 +146,22 @@ def test_keys_that_come_once_are_not_drawn() -> None:
 
 def test_many_partitions_are_numbered_in_part() -> None:
     many = FULL._replace(partitions=tuple(PartitionFacts(n, 5, 5, 0, 4) for n in range(100)))
-    made = page(Inspection("dir", 0, False, (many,)))
-    plot = made[made.index("Records in each partition") : made.index("</figure>")]
+    html = page(Inspection("dir", 0, False, (many,)))
+    plot = html[html.index("Records in each partition") : html.index("</figure>")]
     assert plot.count('class="tick"') == 15
 
 
 def test_moments_in_a_table_have_no_milliseconds() -> None:
     facts = PartitionFacts(0, 900, 9_000, 0, 899, NOON_MS + 7, NOON_MS + 60_007)
-    made = page(Inspection("dir", 0, False, (FULL._replace(partitions=(facts,)),)))
-    assert "<td>2026-09-21 14:13:20</td><td>2026-09-21 14:14:20</td>" in made
+    html = page(Inspection("dir", 0, False, (FULL._replace(partitions=(facts,)),)))
+    assert "<td>2026-09-21 14:13:20</td><td>2026-09-21 14:14:20</td>" in html
 
 
 def test_days_are_told_as_days() -> None:
     day_ms = 86_400_000
     slices = tuple(Slice(number * day_ms, 1, 1) for number in range(9))
-    made = page(Inspection("d", 0, False, (FULL._replace(slice_ms=day_ms, slices=slices),)))
-    plot = made[made.index("Records per second, in steps of 1 d") :]
+    html = page(Inspection("d", 0, False, (FULL._replace(slice_ms=day_ms, slices=slices),)))
+    plot = html[html.index("Records per second, in steps of 1 d") :]
     assert re.findall(r'class="tick"[^>]*>([^<]*)<', plot[: plot.index("</figure>")]) == [
         "1970-01-01",
         "1970-01-05",

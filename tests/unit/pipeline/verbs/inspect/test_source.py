@@ -29,9 +29,9 @@ def records(partition: int, *values: bytes | None) -> pa.RecordBatch:
 
 
 def test_the_facts_of_records_are_few_columns() -> None:
-    found = _facts_of(records(3, b"abc", None))
-    assert found.schema.names == list(FACTS)
-    assert found.to_pylist()[0] == {
+    facts = _facts_of(records(3, b"abc", None))
+    assert facts.schema.names == list(FACTS)
+    assert facts.to_pylist()[0] == {
         "topic": "t",
         "partition": 3,
         "offset": 0,
@@ -39,7 +39,7 @@ def test_the_facts_of_records_are_few_columns() -> None:
         "key": b"k",
         "valueBytes": 3,
     }
-    assert found["valueBytes"].to_pylist() == [3, None]
+    assert facts["valueBytes"].to_pylist() == [3, None]
 
 
 def test_the_tallies_of_all_tasks_are_one(tmp_path: Path) -> None:
@@ -49,12 +49,12 @@ def test_the_tallies_of_all_tasks_are_one(tmp_path: Path) -> None:
         writer.write(iter([_facts_of(records(1, None)), _facts_of(records(2, b""))])),
         writer.write(iter([])),
     ]
-    sent = [pickle.loads(pickle.dumps(task)) for task in tasks]
-    writer.commit([*sent, None])
-    found = pickle.loads((tmp_path / "tally").read_bytes()).topics["t"]
-    assert {number: tally.counted.records for number, tally in found.partitions.items()} == {
+    copies = [pickle.loads(pickle.dumps(task)) for task in tasks]
+    writer.commit([*copies, None])
+    topic_tally = pickle.loads((tmp_path / "tally").read_bytes()).topics["t"]
+    assert {number: tally.counted.records for number, tally in topic_tally.partitions.items()} == {
         0: 2,
         1: 1,
         2: 1,
     }
-    assert found.frequent.most_frequent(1) == [(b"k", 1, 4, 0, 2)]
+    assert topic_tally.frequent.most_frequent(1) == [(b"k", 1, 4, 0, 2)]

@@ -45,13 +45,13 @@ def tally_of(*rows: Row, size: int = 1000) -> TopicTally:
 
 
 def test_partitions_are_counted() -> None:
-    found = tally_of(
+    tally = tally_of(
         (0, 5, 1_000, b"a", 5),
         (0, 7, 2_000, None, 0),
         (1, 0, 9_000, None, None),
         (0, 9, 3_000, b"b", None),
     )
-    first, second = found.partitions[0].facts, found.partitions[1].facts
+    first, second = tally.partitions[0].facts, tally.partitions[1].facts
     assert (first.records, first.size_bytes, first.first_offset, first.last_offset) == (3, 7, 5, 9)
     assert (first.first_ms, first.last_ms, first.without_key, first.tombstones) == (
         1000,
@@ -59,24 +59,24 @@ def test_partitions_are_counted() -> None:
         1,
         1,
     )
-    assert (first.keys, found.key_count()) == (2, 2)
+    assert (first.keys, tally.key_count()) == (2, 2)
     assert (second.records, second.size_bytes, second.keys) == (1, 0, 0)
 
 
 def test_there_are_no_more_keys_than_records_with_one() -> None:
     """The estimate of 20,000 keys is too large or too small by some."""
-    found = tally_of(*((0, at, 0, b"%d" % at, 0) for at in range(20_000)), (0, 20_000, 0, None, 0))
-    assert found.partitions[0].keys.estimate() != 20_000
-    assert found.partitions[0].facts.keys <= 20_000
+    tally = tally_of(*((0, at, 0, b"%d" % at, 0) for at in range(20_000)), (0, 20_000, 0, None, 0))
+    assert tally.partitions[0].keys.estimate() != 20_000
+    assert tally.partitions[0].facts.keys <= 20_000
 
 
 def test_sizes_are_exact_when_small_and_nearly_when_large() -> None:
     sizes = (0, 1, 2, 3, 4, 1023, 1024, 1_000_001)
-    found = tally_of(*((0, n, 0, None, size) for n, size in enumerate(sizes)))
-    assert found.sizes_by_power() == [(-1, 1), (0, 1), (1, 2), (2, 1), (9, 1), (10, 1), (19, 1)]
-    assert (found.smallest, found.size_at(0.5), found.largest) == (0, 3, 1_000_001)
-    assert 0.999 * 1_000_001 < found.size_at(0.99) <= 1_000_001
-    assert found.sizes.total() == len(sizes)
+    tally = tally_of(*((0, n, 0, None, size) for n, size in enumerate(sizes)))
+    assert tally.sizes_by_power() == [(-1, 1), (0, 1), (1, 2), (2, 1), (9, 1), (10, 1), (19, 1)]
+    assert (tally.smallest, tally.size_at(0.5), tally.largest) == (0, 3, 1_000_001)
+    assert 0.999 * 1_000_001 < tally.size_at(0.99) <= 1_000_001
+    assert tally.sizes.total() == len(sizes)
 
 
 @pytest.mark.parametrize(
@@ -93,10 +93,10 @@ def test_order_is_looked_at_within_a_partition_and_a_record_without_a_time_has_n
 ) -> None:
     rows = [(0, n, ms, None, 0) for n, ms in enumerate(milliseconds)]
     for size in (1, 2, 100):
-        found = tally_of(*rows, (1, 0, 5, None, 0), size=size).partitions[0].facts
-        assert (found.out_of_order, found.most_behind_ms) == (late, most)
+        facts = tally_of(*rows, (1, 0, 5, None, 0), size=size).partitions[0].facts
+        assert (facts.out_of_order, facts.most_behind_ms) == (late, most)
         times = [ms for ms in milliseconds if ms is not None and ms >= 0]
-        assert (found.first_ms, found.last_ms) == (
+        assert (facts.first_ms, facts.last_ms) == (
             min(times, default=None),
             max(times, default=None),
         )
@@ -119,10 +119,10 @@ def test_slices_are_those_of_all_times_however_they_come(
     for tally in tallies:
         tally.settle()
         whole.merge(pickle.loads(pickle.dumps(tally)))
-    found = whole.topics["t"].times
+    topic_times = whole.topics["t"].times
     width = width_of(max(times) - min(times))
     exact = Counter(ms // width * width for ms in times)
-    assert found.slices(width) == [
+    assert topic_times.slices(width) == [
         (start, exact[start], 2 * exact[start]) for start in sorted(exact)
     ]
     assert len(exact) <= 62
@@ -175,60 +175,66 @@ USUAL: dict[str, Any] = {
 
 
 def tally(*rows: dict[str, Any]) -> BatchTally:
-    found = BatchTally()
+    whole_tally = BatchTally()
     whole = [{**dict.fromkeys(COLUMNS), **USUAL, **row} for row in rows]
-    found.add(pa.RecordBatch.from_pylist(whole))
-    return found
+    whole_tally.add(pa.RecordBatch.from_pylist(whole))
+    return whole_tally
 
 
-def sent(first: int, last: int, **more: Any) -> dict[str, Any]:
+def described_batch(first: int, last: int, **more: Any) -> dict[str, Any]:
     return {"baseSequence": first, "lastSequence": last, "records": last - first + 1, **more}
 
 
-def producers(found: BatchTally) -> list[tuple[int, int, int, int]]:
+def producers(batch_tally: BatchTally) -> list[tuple[int, int, int, int]]:
     return [
-        (told.partition, told.producer_id, told.missing, told.repeated)
-        for told in found.of_topic("t").producers
+        (producer.partition, producer.producer_id, producer.missing, producer.repeated)
+        for producer in batch_tally.of_topic("t").producers
     ]
 
 
 def test_sequences_that_go_on_are_sound() -> None:
     end = 2**31 - 1
-    found = tally(
-        sent(end - 9, end),
-        sent(0, 9),
-        sent(0, 0, producerEpoch=1),
-        sent(10, 19),
-        sent(500, 509, producerId=8),
+    batch_tally = tally(
+        described_batch(end - 9, end),
+        described_batch(0, 9),
+        described_batch(0, 0, producerEpoch=1),
+        described_batch(10, 19),
+        described_batch(500, 509, producerId=8),
         {"isControl": True, "producerId": 9},
         {"producerId": -1},
         {"producerId": None, "baseSequence": None, "magic": 1},
     )
-    assert producers(found) == [(0, 7, 0, 0), (0, 8, 0, 0)]
-    assert [told.epochs for told in found.of_topic("t").producers] == [2, 1]
+    assert producers(batch_tally) == [(0, 7, 0, 0), (0, 8, 0, 0)]
+    assert [producer.epochs for producer in batch_tally.of_topic("t").producers] == [2, 1]
 
 
 def test_gaps_and_repetitions_are_counted_in_records() -> None:
     """The tally of a task, merged with that of another one."""
-    found = tally(sent(0, 9), sent(13, 19), sent(13, 19), sent(20, 29), sent(35, 35))
-    found.merge(pickle.loads(pickle.dumps(tally(sent(0, 4, partition=1)))))
-    assert producers(found) == [(0, 7, 8, 7), (1, 7, 0, 0)]
+    batch_tally = tally(
+        described_batch(0, 9),
+        described_batch(13, 19),
+        described_batch(13, 19),
+        described_batch(20, 29),
+        described_batch(35, 35),
+    )
+    batch_tally.merge(pickle.loads(pickle.dumps(tally(described_batch(0, 4, partition=1)))))
+    assert producers(batch_tally) == [(0, 7, 8, 7), (1, 7, 0, 0)]
 
 
 def test_codecs_and_defects() -> None:
-    found = tally(
-        sent(0, 9, recordBytes=None),
-        sent(10, 19, codec="zstd", isAborted=True),
+    batch_tally = tally(
+        described_batch(0, 9, recordBytes=None),
+        described_batch(10, 19, codec="zstd", isAborted=True),
         {"isControl": True, "codec": "zstd"},
         {"defect": "cut", "segment": "0.log", "position": 5, "sizeBytes": 7},
     )
-    found.merge(tally(sent(0, 9, partition=1, codec="zstd")))
-    assert found.of_topic("t").codecs == (
+    batch_tally.merge(tally(described_batch(0, 9, partition=1, codec="zstd")))
+    assert batch_tally.of_topic("t").codecs == (
         CodecFacts("zstd", 2, 2, 20, 200, 400, 10),
         CodecFacts("none", 2, 1, 10, 100, 0, 0),
     )
-    assert found.of_topic("t").defects == (Defect(0, "0.log", 5, 7, "cut"),)
-    assert found.of_topic("other") == ((), (), ())
+    assert batch_tally.of_topic("t").defects == (Defect(0, "0.log", 5, 7, "cut"),)
+    assert batch_tally.of_topic("other") == ((), (), ())
 
 
 # Keys are counted in bounded memory: exactly while they are few, within a bound when many.
@@ -262,34 +268,34 @@ def test_many_keys_are_counted_about_and_a_merge_counts_the_same() -> None:
         whole.add(hashes)
         parts[number % 2].add(hashes)
         parts[(number + 1) % 2].add(hashes.slice(0, 300))
-    sent = pickle.loads(pickle.dumps(parts[0]))
-    sent.merge(parts[1])
+    copy = pickle.loads(pickle.dumps(parts[0]))
+    copy.merge(parts[1])
     assert abs(whole.estimate() - MANY) < 0.05 * MANY
-    assert sent.estimate() == whole.estimate()
+    assert copy.estimate() == whole.estimate()
 
 
 def test_the_most_frequent_of_few_keys_are_exact_with_their_partitions() -> None:
-    found = FrequentKeys()
+    frequent = FrequentKeys()
     long = b"once" * 30
-    found.add(keys_of(column(b"everywhere", b"everywhere", b"rare", None)), 0)
+    frequent.add(keys_of(column(b"everywhere", b"everywhere", b"rare", None)), 0)
     other = FrequentKeys()
     other.add(keys_of(column(b"everywhere", b"everywhere", long, long, long)), 1)
-    found.merge(other)
-    assert found.missed == 0
-    assert found.most_frequent(2) == [(b"everywhere", 10, 4, 0, 1), (long[:64], 120, 3, 1, 1)]
+    frequent.merge(other)
+    assert frequent.missed == 0
+    assert frequent.most_frequent(2) == [(b"everywhere", 10, 4, 0, 1), (long[:64], 120, 3, 1, 1)]
 
 
 def test_a_count_among_many_keys_is_short_by_no_more_than_is_told() -> None:
     """One record of a hundred has the hot key, the others a key of their own."""
-    found, other, exact = FrequentKeys(), FrequentKeys(), Counter[bytes]()
+    frequent, other, exact = FrequentKeys(), FrequentKeys(), Counter[bytes]()
     for number, some in enumerate(pieces(5000)):
         keys = [b"hot" if key % 100 == 0 else b"%d" % key for key in some]
         exact.update(keys)
-        (found, other)[number % 2].add(keys_of(column(*keys)), number % 3)
+        (frequent, other)[number % 2].add(keys_of(column(*keys)), number % 3)
     other.settle()
-    found.merge(pickle.loads(pickle.dumps(other)))
-    [hot] = found.most_frequent(10)
+    frequent.merge(pickle.loads(pickle.dumps(other)))
+    [hot] = frequent.most_frequent(10)
     assert hot.start == b"hot"
-    assert hot.records <= exact[b"hot"] <= hot.records + found.missed
-    assert 0 < found.missed <= MANY // COUNTED
+    assert hot.records <= exact[b"hot"] <= hot.records + frequent.missed
+    assert 0 < frequent.missed <= MANY // COUNTED
     assert (hot.first_partition, hot.last_partition) == (0, 2)

@@ -65,9 +65,9 @@ def test_the_whole_of_a_topic() -> None:
 
 def test_sentences_are_broken_at_words() -> None:
     late = PartitionFacts(0, 900_000, 9_000, out_of_order=299_000, most_behind_ms=3_723_000)
-    found = text(Inspection("there", 0, False, (TOPIC._replace(partitions=(late,)),)))
-    assert max(len(line) for line in found.splitlines()) <= 100
-    assert "in their partition, 1 h 2\n  min at most.\n" in found
+    shown_text = text(Inspection("there", 0, False, (TOPIC._replace(partitions=(late,)),)))
+    assert max(len(line) for line in shown_text.splitlines()) <= 100
+    assert "in their partition, 1 h 2\n  min at most.\n" in shown_text
 
 
 def test_topics_stand_apart_and_none_is_said() -> None:
@@ -80,8 +80,8 @@ def test_one_record_and_records_of_one_size_are_told_as_such() -> None:
     topic = TopicFacts(
         "t", (PartitionFacts(0, 1, 32, 0, 0, 0, 0),), smallest_bytes=32, largest_bytes=32
     )
-    told = text(Inspection("there", 0, False, (topic,)))
-    assert told.startswith(
+    shown_text = text(Inspection("there", 0, False, (topic,)))
+    assert shown_text.startswith(
         "t: 1 record, 32 B of keys and values, 1 partition, of 1970-01-01 00:00:00 UTC\n"
     )
     several = topic._replace(partitions=(PartitionFacts(0, 3, 96, 0, 2, 0, 0),))

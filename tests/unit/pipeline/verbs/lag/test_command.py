@@ -33,20 +33,20 @@ class Watch:
 
 def test_the_metrics_are_new_before_the_line_is_shown() -> None:
     """A reader of the line that scrapes at once finds the same numbers."""
-    metrics, seen = Metrics(), list[Any]()
+    metrics, events = Metrics(), list[Any]()
 
     class View:
         def show(self, look: Look) -> None:
-            seen.append((look, metrics.look))
+            events.append((look, metrics.look))
 
         def tell(self, sentence: str) -> None:
-            seen.append((sentence, metrics.look))
+            events.append((sentence, metrics.look))
 
     second = Look(2, (), {})
     watch = Watch(second, PipelineError("no broker answers"))
     for _ in range(2):
         lag._next(cast("Any", watch), cast("Any", View()), cast("LagMetrics", metrics))
-    assert seen == [(second, second), ("no broker answers", None)]
+    assert events == [(second, second), ("no broker answers", None)]
 
 
 def test_a_page_that_cannot_be_written_is_told_and_the_watch_goes_on() -> None:

@@ -45,7 +45,7 @@ def test_a_scrape_has_the_last_look() -> None:
 
 
 def test_a_port_that_is_taken_is_one_sentence() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as holder:
+        port = holder.getsockname()[1]
         with pytest.raises(PipelineError, match=f"cannot be served at 127.0.0.1:{port}: .* choose"):
             serve(LagMetrics(), f"127.0.0.1:{port}")

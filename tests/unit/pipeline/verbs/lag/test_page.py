@@ -22,7 +22,7 @@ def look(second: int, **lags: int) -> Look:
     return Look(NOON_MS + second * 1000, readers, {readers[0].partitions[0]: NOON_MS})
 
 
-def made(*looks: Look, has_age: bool = False) -> str:
+def page_html(*looks: Look, has_age: bool = False) -> str:
     history = History()
     for one_look in looks:
         history.add(one_look)
@@ -30,7 +30,7 @@ def made(*looks: Look, has_age: bool = False) -> str:
 
 
 def test_lag_over_time_is_a_line_for_each_reader_that_was_behind() -> None:
-    html = made(look(0, billing=0, search=100), look(5, billing=50, search=0))
+    html = page_html(look(0, billing=0, search=100), look(5, billing=50, search=0))
     points = re.findall(r'<polyline[^>]* points="([^"]*)"', html)
     assert points == ["0.0,0.0 1000.0,140.0", "0.0,140.0 1000.0,70.0"]
     assert re.findall(r"━ <b>(.*?)</b>", html) == ["search", "billing"], "most behind first"
@@ -38,16 +38,16 @@ def test_lag_over_time_is_a_line_for_each_reader_that_was_behind() -> None:
 
 
 def test_one_look_has_no_line_and_a_table() -> None:
-    html = made(look(65, billing=1234), has_age=True)
+    html = page_html(look(65, billing=1234), has_age=True)
     assert "<polyline" not in html
     assert "billing, orders" in html
     assert "1,234 behind" in html
     assert "<td>1,234</td><td>1 min 5 s</td>" in html
-    assert "Oldest unread" not in made(look(0, billing=1))
+    assert "Oldest unread" not in page_html(look(0, billing=1))
 
 
 def test_nobody_behind_has_no_bars() -> None:
-    html = made(look(0, billing=0))
+    html = page_html(look(0, billing=0))
     assert "Lag now" not in html
     empty = History()
     empty.add(Look(NOON_MS, [], {}))
@@ -56,7 +56,7 @@ def test_nobody_behind_has_no_bars() -> None:
 
 def test_six_lines_are_drawn_at_most() -> None:
     many = {f"reader{number}": number + 1 for number in range(30)}
-    html = made(look(0, **many), look(1, **many))
+    html = page_html(look(0, **many), look(1, **many))
     assert html.count("<polyline") == 6
     assert re.findall(r"━ <b>(.*?)</b>", html)[0] == "reader29"
 
@@ -73,6 +73,6 @@ def test_a_long_watch_is_thinned_out_evenly() -> None:
 
 
 def test_names_of_readers_are_no_markup() -> None:
-    html = made(look(0, **{HOSTILE: 5}), look(1, **{HOSTILE: 6}))
+    html = page_html(look(0, **{HOSTILE: 5}), look(1, **{HOSTILE: 6}))
     assert "<script" not in html
     assert "&lt;script&gt;" in html

@@ -87,9 +87,9 @@ def test_a_reader_of_two_topics_has_a_row_for_each() -> None:
 
 
 def test_a_line_of_json_has_every_partition() -> None:
-    found = json.loads(json_line(look(NOW_MS, 400, 90)))
-    assert (found["lag"], [reader["lag"] for reader in found["readers"]]) == (600, [600, 0])
-    assert found["readers"][0]["partitions"][0] == {
+    answer = json.loads(json_line(look(NOW_MS, 400, 90)))
+    assert (answer["lag"], [reader["lag"] for reader in answer["readers"]]) == (600, [600, 0])
+    assert answer["readers"][0]["partitions"][0] == {
         "topic": "orders",
         "partition": 0,
         "offset": 400,

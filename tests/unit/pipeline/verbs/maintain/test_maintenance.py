@@ -16,7 +16,7 @@ from minibroker.pipeline.tables.table import BatchId, ListedFile
 from minibroker.pipeline.verbs.maintain import maintenance
 from minibroker.pipeline.verbs.maintain.maintenance import Maintained, bins
 from minibroker.pipeline.verbs.maintain.plan import MaintainPlan
-from tests.unit.pipeline.tables.archives import QUERY, opened, seen, staged, written
+from tests.unit.pipeline.tables.archives import QUERY, offsets_in, open_table, staged, written
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +42,7 @@ def filled(file_format: str, directory: Path, days: int | None = None) -> Mainta
     job = f'{{"job": "archive", "format": "{file_format}"}}'
     LocalFiles().write(str(directory / "_minibroker" / "job.json"), job)
     LocalFiles().write(str(directory / "_minibroker" / "query"), QUERY)
-    table = opened(file_format, directory)
+    table = open_table(file_format, directory)
     for number in range(BATCHES):
         table.commit(BatchId(QUERY, number), written(table, BatchId(QUERY, number), days=days))
     return MaintainPlan(str(directory), keep_ms=0)
@@ -55,15 +55,15 @@ def data_files(directory: Path) -> int:
 @pytest.mark.parametrize("file_format", FORMATS)
 def test_small_files_are_merged_once(file_format: str, tmp_path: Path) -> None:
     plan = filled(file_format, tmp_path)
-    before = data_files(tmp_path)
+    old_files = data_files(tmp_path)
     done = maintenance.run(plan)
-    assert done.merged_files == before
-    assert seen(file_format, tmp_path) == OFFSETS
-    assert data_files(tmp_path) == done.into_files == len(opened(file_format, tmp_path).files())
+    assert done.merged_files == old_files
+    assert offsets_in(file_format, tmp_path) == OFFSETS
+    assert data_files(tmp_path) == done.into_files == len(open_table(file_format, tmp_path).files())
     again = maintenance.run(plan)
     assert (again.merged_files, again.removed_files) == (0, 0)
-    assert opened(file_format, tmp_path).has(BatchId(QUERY, BATCHES - 1))
-    assert seen(file_format, tmp_path) == OFFSETS
+    assert open_table(file_format, tmp_path).has(BatchId(QUERY, BATCHES - 1))
+    assert offsets_in(file_format, tmp_path) == OFFSETS
 
 
 @pytest.mark.parametrize("file_format", FORMATS)
@@ -72,10 +72,10 @@ def test_a_running_archive_loses_nothing(
 ) -> None:
     """It commits a batch between merge and commit, and has written files of the next one."""
     plan = filled(file_format, tmp_path)
-    table = opened(file_format, tmp_path)
+    table = open_table(file_format, tmp_path)
     early, later = BatchId(QUERY, BATCHES), BatchId(QUERY, BATCHES + 1)
     uncommitted = written(table, later)
-    left = written(table, BatchId(QUERY, 0))
+    leftover = written(table, BatchId(QUERY, 0))
     really = type(table).replace
 
     def replace(self: object, old: Sequence[ListedFile], new: Sequence[DataFile]) -> bool:
@@ -84,10 +84,10 @@ def test_a_running_archive_loses_nothing(
 
     monkeypatch.setattr(type(table), "replace", replace)
     assert maintenance.run(plan).merged_files > 0
-    assert seen(file_format, tmp_path) == [*OFFSETS, BATCHES * 10, BATCHES * 10 + 1]
-    assert not any((tmp_path / file.path).exists() for file in left)
+    assert offsets_in(file_format, tmp_path) == [*OFFSETS, BATCHES * 10, BATCHES * 10 + 1]
+    assert not any((tmp_path / file.path).exists() for file in leftover)
     assert table.commit(later, uncommitted)
-    assert len(seen(file_format, tmp_path)) == len(OFFSETS) + 4
+    assert len(offsets_in(file_format, tmp_path)) == len(OFFSETS) + 4
 
 
 def test_a_manifest_that_pyiceberg_skips(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,20 +106,20 @@ def test_a_manifest_that_pyiceberg_skips(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(visitors._ManifestEvalVisitor, "eval", evaluate)
     assert maintenance.run(plan).merged_files > 0
     assert skipped
-    assert seen("iceberg", tmp_path) == OFFSETS
+    assert offsets_in("iceberg", tmp_path) == OFFSETS
 
 
 @pytest.mark.parametrize("file_format", FORMATS)
 def test_young_versions_keep_their_files(file_format: str, tmp_path: Path) -> None:
     """An upkeep that was killed left a merged file; young versions keep their files."""
     plan = filled(file_format, tmp_path)._replace(keep_ms=3_600_000)
-    before = data_files(tmp_path)
-    killed = opened(file_format, tmp_path)
+    old_files = data_files(tmp_path)
+    killed = open_table(file_format, tmp_path)
     maintenance._merged(killed.merged_layout(1 << 20), killed.files()[:2])
     done = maintenance.run(plan)
-    assert (done.merged_files, done.expired_versions) == (before, 0)
-    assert seen(file_format, tmp_path) == OFFSETS
-    assert data_files(tmp_path) >= before + done.into_files
+    assert (done.merged_files, done.expired_versions) == (old_files, 0)
+    assert offsets_in(file_format, tmp_path) == OFFSETS
+    assert data_files(tmp_path) >= old_files + done.into_files
 
 
 def test_files_that_are_merged_together() -> None:
@@ -144,7 +144,7 @@ def test_one_commit_replaces_the_files_of_many_days(
     monkeypatch.setattr("tests.unit.pipeline.tables.archives.DAYS", 1)
     monkeypatch.setattr(maintenance, "ROUND_FILES", files_a_round)
     plan = filled(file_format, tmp_path, days=2)
-    table = opened(file_format, tmp_path)
+    table = open_table(file_format, tmp_path)
     really, replaced = type(table).replace, []
 
     def replace(self: object, old: Sequence[ListedFile], new: Sequence[DataFile]) -> bool:
@@ -155,7 +155,7 @@ def test_one_commit_replaces_the_files_of_many_days(
     done = maintenance.run(plan)
     assert (done.merged_files, done.into_files) == (8, 2)
     assert replaced == [(8 // commits, 2 // commits)] * commits
-    assert seen(file_format, tmp_path) == OFFSETS
+    assert offsets_in(file_format, tmp_path) == OFFSETS
 
 
 def test_stages_that_nobody_commits_are_removed(tmp_path: Path) -> None:

@@ -39,18 +39,18 @@ def test_a_file_of_one_partition_is_known_by_its_footer(
 ) -> None:
     path = written(tmp_path, [(3, offset, 0) for offset in (5, 9, 7)], row_group_size=1)
     monkeypatch.delattr(file_contents, "_by_columns")
-    where = f"file://{tmp_path}/topic%3Da%253Ab%20c/date%3D2026-11-28/part.parquet"
-    assert content_of(path, ALL) == [(where, "a:b c", 3, 5, 9, 3)]
+    url = f"file://{tmp_path}/topic%3Da%253Ab%20c/date%3D2026-11-28/part.parquet"
+    assert content_of(path, ALL) == [(url, "a:b c", 3, 5, 9, 3)]
     assert content_of(f"file:{path}".replace(" ", "%20").replace("%3A", "%253A"), ALL) == [
-        (where, "a:b c", 3, 5, 9, 3)
+        (url, "a:b c", 3, 5, 9, 3)
     ]
 
 
 @pytest.mark.parametrize("more", [{}, {"write_statistics": False}, {"row_group_size": 2}])
 def test_a_file_of_several_is_looked_into(tmp_path: Path, more: dict[str, Any]) -> None:
     path = written(tmp_path, [(0, 4, 0), (2, 8, 0), (0, 6, 0), (2, 9, 0), (0, 5, 0)], **more)
-    found = [row[2:] for row in content_of(path, ALL)]
-    assert found == [(0, 4, 6, 3), (2, 8, 9, 2)]
+    rows = [row[2:] for row in content_of(path, ALL)]
+    assert rows == [(0, 4, 6, 3), (2, 8, 9, 2)]
 
 
 def test_only_records_that_count_are_counted(tmp_path: Path) -> None:

@@ -38,10 +38,10 @@ def test_a_batch_goes_over_the_end_of_a_file() -> None:
 
 
 def test_every_batch_goes_on_until_all_is_done() -> None:
-    index, reached, batches = ReplayIndex(STRETCHES), {}, 0
-    while reached != index.ends():
-        before, reached = reached, index.advance(reached, 1)
-        assert before != reached
+    index, places, batches = ReplayIndex(STRETCHES), {}, 0
+    while places != index.ends():
+        old_places, places = places, index.advance(places, 1)
+        assert old_places != places
         batches += 1
     assert batches <= 1200
 

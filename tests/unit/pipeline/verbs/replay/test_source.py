@@ -52,16 +52,16 @@ def test_at_a_speed_time_goes_so_much_faster(speed: float) -> None:
 
 def test_after_a_restart_it_goes_on_at_once_with_what_is_due_next() -> None:
     source, _ = reader(speed=1.0)
-    begun = {"t": {"0": 100, "1": 0}}
-    assert source.latestOffset(begun, ReadMaxRows(1000)) == {"t": {"0": 100, "1": 100}}
+    positions = {"t": {"0": 100, "1": 0}}
+    assert source.latestOffset(positions, ReadMaxRows(1000)) == {"t": {"0": 100, "1": 100}}
 
 
 def test_a_partition_that_came_later_begins_at_its_first_record() -> None:
     source, _ = reader()
-    begun = {"t": {"0": 100}}
-    end = source.latestOffset(begun, ReadMaxRows(1000))
+    positions = {"t": {"0": 100}}
+    end = source.latestOffset(positions, ReadMaxRows(1000))
     assert end == {"t": {"0": 100, "1": 100}}
-    assert list(source.read(source.partitions(begun, end)[0])) == [("t", 1, 0, 100)]
+    assert list(source.read(source.partitions(positions, end)[0])) == [("t", 1, 0, 100)]
 
 
 def test_it_is_made_of_a_file_with_the_index(tmp_path: object) -> None:

@@ -38,7 +38,7 @@ def test_its_next_batch_reads_nothing_and_is_behind_every_window(tmp_path: Path)
     fill(tmp_path, *(f"offsets/{number}" for number in (3, 4, 5)), "offsets/.4.crc")
     fill(tmp_path, "commits/3", "commits/4", "metadata", "sources/0/0")
     fill(tmp_path, "state/0/0/4.delta", "state/0/0/5.delta", "state/0/0/6.delta")
-    before = files_in(tmp_path)
+    old_files = files_in(tmp_path)
     copy = closing_checkpoint.make(FILES, str(tmp_path))
     assert copy == str(tmp_path / "provisional")
     assert files_in(tmp_path / "provisional") == {
@@ -55,7 +55,7 @@ def test_its_next_batch_reads_nothing_and_is_behind_every_window(tmp_path: Path)
     assert closing_checkpoint.make(FILES, str(tmp_path)) == copy  # a copy has no copy in it
     assert not (tmp_path / "provisional" / "provisional").exists()
     closing_checkpoint.remove(FILES, str(tmp_path))
-    assert files_in(tmp_path) == before
+    assert files_in(tmp_path) == old_files
 
 
 def test_no_closing_checkpoint_is_made_before_the_first_batch_is_done(tmp_path: Path) -> None:
@@ -92,32 +92,32 @@ class Killed(BaseException):
 
 def rollup_in(directory: Path) -> RollupPlan:
     """Its directory after a batch with one final file; its path is one that may be mistaken."""
-    here = directory / "provisional-of ü"
+    rollup_directory = directory / "provisional-of ü"
     offsets = 'v1\n{"batchWatermarkMs": 1}\n{"t": {"0": 5}}'
     texts = {
         FINAL: "final",
-        "_spark_metadata/0": "v1\n" + json.dumps({"path": (here / FINAL).as_uri()}),
+        "_spark_metadata/0": "v1\n" + json.dumps({"path": (rollup_directory / FINAL).as_uri()}),
         "_spark_metadata/.0.crc": "of the list",
         "_minibroker/checkpoint/offsets/0": offsets,
         "_minibroker/checkpoint/commits/0": "v1",
     }
     for name, text in texts.items():
-        (here / name).parent.mkdir(parents=True, exist_ok=True)
-        (here / name).write_text(text)
-    return RollupPlan(Kafka(), "t", 60_000, ("count(*)",), str(here))
+        (rollup_directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (rollup_directory / name).write_text(text)
+    return RollupPlan(Kafka(), "t", 60_000, ("count(*)",), str(rollup_directory))
 
 
-def listed(plan: RollupPlan) -> list[str]:
+def names_listed(plan: RollupPlan) -> list[str]:
     """Return what Spark reads."""
     lines = LocalFiles().read(f"{plan.to}/_spark_metadata/0") or ""
     return [json.loads(line)["path"].rpartition("/")[2] for line in lines.splitlines()[1:]]
 
 
-def there(plan: RollupPlan) -> list[str]:
+def names_in(plan: RollupPlan) -> list[str]:
     """Return the files that other readers see."""
     files = LocalFiles()
-    found = [name for name in files.names(plan.to) if not name.startswith("_")]
-    return [name for date in found for name in files.names(f"{plan.to}/{date}")]
+    names = [name for name in files.names(plan.to) if not name.startswith("_")]
+    return [name for date in names for name in files.names(f"{plan.to}/{date}")]
 
 
 @pytest.fixture
@@ -141,13 +141,13 @@ def test_provisional_files_are_listed_until_they_are_withdrawn(
     plan = rollup_in(tmp_path)
     assert write(plan) == 5
     names = ["provisional-part-7.parquet", "provisional-part-8.parquet"]
-    assert listed(plan) == ["part-0.parquet", *names]
-    assert there(plan) == ["part-0.parquet", *names]
+    assert names_listed(plan) == ["part-0.parquet", *names]
+    assert names_in(plan) == ["part-0.parquet", *names]
     assert not LocalFiles().read(f"{plan.to}/_spark_metadata/.0.crc")
     provisional_windows.remove(NO_SPARK, plan)
-    assert listed(plan) == there(plan) == ["part-0.parquet"]
+    assert names_listed(plan) == names_in(plan) == ["part-0.parquet"]
     provisional_windows.remove(NO_SPARK, plan)
-    assert listed(plan) == ["part-0.parquet"]
+    assert names_listed(plan) == ["part-0.parquet"]
 
 
 def test_a_line_of_spark_has_what_its_reader_needs(
@@ -156,9 +156,9 @@ def test_a_line_of_spark_has_what_its_reader_needs(
     plan = rollup_in(tmp_path)
     write(plan)
     text = LocalFiles().read(f"{plan.to}/_spark_metadata/0") or ""
-    found = json.loads(text.splitlines()[-1])
-    assert found.pop("modificationTime") > 1_700_000_000_000
-    assert found == {
+    answer = json.loads(text.splitlines()[-1])
+    assert answer.pop("modificationTime") > 1_700_000_000_000
+    assert answer == {
         "path": f"{tmp_path.as_uri()}/provisional-of%20%C3%BC/date%3D2026-11-22/"
         "provisional-part-8.parquet",
         "size": 3,
@@ -179,9 +179,9 @@ def test_killed_at_any_step_the_next_run_takes_all_of_it_away(
         if dies == "remove":
             write(plan)
         with monkeypatch.context() as patch:
-            left = [step]
+            steps_left = [step]
             for name in CHANGES:
-                patch.setattr(LocalFiles, name, killed_after(getattr(LocalFiles, name), left))
+                patch.setattr(LocalFiles, name, killed_after(getattr(LocalFiles, name), steps_left))
             try:
                 if dies == "remove":
                     provisional_windows.remove(NO_SPARK, plan)
@@ -190,25 +190,25 @@ def test_killed_at_any_step_the_next_run_takes_all_of_it_away(
                 was_killed = False
             except Killed:
                 was_killed = True
-        assert dies == "remove" or set(listed(plan)) <= set(there(plan))
+        assert dies == "remove" or set(names_listed(plan)) <= set(names_in(plan))
         provisional_windows.remove(NO_SPARK, plan)
-        assert listed(plan) == there(plan) == ["part-0.parquet"]
+        assert names_listed(plan) == names_in(plan) == ["part-0.parquet"]
         assert not (tmp_path / str(step) / "_minibroker" / "provisional.list").exists()
         assert write(plan) == 5
-        assert listed(plan) == there(plan)
+        assert names_listed(plan) == names_in(plan)
         if not was_killed:
             assert step >= 4
             return
     raise AssertionError("it has more steps than this test")
 
 
-def killed_after(change: Callable[..., None], left: list[int]) -> Callable[..., None]:
+def killed_after(change: Callable[..., None], steps_left: list[int]) -> Callable[..., None]:
     """`change`, while `left` allows one more; `left` is shared by all changes."""
 
     def change_or_die(*arguments: Any) -> None:
-        if not left[0]:
+        if not steps_left[0]:
             raise Killed
-        left[0] -= 1
+        steps_left[0] -= 1
         change(*arguments)
 
     return change_or_die

@@ -22,7 +22,7 @@ def test_its_progress_is_beside_its_output() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "text"),
+    ("options", "text"),
     [
         ({"to": "t2"}, "say which with --checkpoint"),
         ({"to": "t2"}, "--to t2 is a topic, as it has no /: write ./t2 for a directory"),
@@ -32,18 +32,18 @@ def test_its_progress_is_beside_its_output() -> None:
         ({"every_ms": 5}, "--every is for a job with --follow"),
     ],
 )
-def test_options_that_do_not_go_together(given: dict[str, object], text: str) -> None:
+def test_options_that_do_not_go_together(options: dict[str, object], text: str) -> None:
     check(PLAN, NAMES)
     with pytest.raises(JobUsageError, match=text):
-        check(PLAN._replace(**given), NAMES)  # type: ignore[arg-type]
+        check(PLAN._replace(**options), NAMES)  # type: ignore[arg-type]
 
 
 def test_windows_are_reported() -> None:
     files = RollupPlan(Kafka(), "t", 60_000, ("count(*)",), "./d")
     topic = files._replace(to="d", checkpoint_directory="c")
     open_still = Outcome(rows=5, batches=1, final_windows=1, open_windows=2)
-    written = open_still._replace(provisional_windows=2)
-    assert windows_note(files, written) == (
+    with_windows = open_still._replace(provisional_windows=2)
+    assert windows_note(files, with_windows) == (
         "1 window became final; 2 windows can still change:\n"
         "they are provisional rows, which the next run replaces;\n"
         "a window becomes final when the topic has a record 10 min later than its end",
@@ -59,4 +59,4 @@ def test_windows_are_reported() -> None:
     assert over is not None
     assert over.sentence == "3 windows became final; none can still change"
     assert windows_note(topic, Outcome()) is None
-    assert windows_note(files._replace(follow=True), written) is None
+    assert windows_note(files._replace(follow=True), with_windows) is None
