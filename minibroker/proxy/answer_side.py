@@ -109,7 +109,6 @@ class AnswerSide:
     def expect(self, pending: Pending) -> None:
         """Put a request at the end of the queue."""
         self.queue.append(pending)
-        self._is_full = len(self.queue) >= PENDING_MAX
         if pending.is_own:
             self._own_count += 1
             if self.cutter.is_passing:

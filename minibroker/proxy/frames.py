@@ -124,23 +124,17 @@ class FrameCutter:
         """Take frames from `at` on; what lies before has passed and is not sent yet."""
         end = len(data)
         begin = 0
-        while at < end and not self.is_held:
+        while at < end:
             if self._passing_bytes:
-                step = min(self._passing_bytes, end - at)
-                at += step
-                self._passing_bytes -= step
-                if self._passing_bytes:
-                    break
-                if self._side.watches_end:
-                    self._side.pass_on(data[begin:at])
-                    begin = at
-                    self._side.end_passing()
+                begin, at = self._pass_along(data, begin, at)
                 continue
-            at = self._side.skim(data, at)
-            if at >= end:
-                self._passing_bytes = at - end
-                at = end
+            if self.is_held:
                 break
+            frames_end = self._side.skim(data, at)
+            if frames_end > at:
+                self._passing_bytes = max(frames_end - end, 0)
+                at = min(frames_end, end)
+                continue
             if end - at < SIZE_BYTES:
                 self._needed = SIZE_BYTES
                 break
@@ -167,3 +161,14 @@ class FrameCutter:
             self._side.pass_on(data[begin:at] if begin or at < end else data)
         if at < end:
             self._rest += data[at:]
+
+    def _pass_along(self, data: bytes, begin: int, at: int) -> tuple[int, int]:
+        """Return `begin` and `at` behind what is here of the frame that passes."""
+        step = min(self._passing_bytes, len(data) - at)
+        at += step
+        self._passing_bytes -= step
+        if self._passing_bytes or not self._side.watches_end:
+            return begin, at
+        self._side.pass_on(data[begin:at])
+        self._side.end_passing()
+        return at, at

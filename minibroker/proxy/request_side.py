@@ -75,8 +75,6 @@ _SCRAM_KINDS: Final = ("wrong_password", "expired_token", "sasl_cut", "sasl_slow
 class RequestSide:
     """The requests of one connection. Belongs to the loop."""
 
-    watches_end = False
-
     def __init__(self, desk: Desk, wire: Wire, answers: AnswerSide) -> None:
         self._desk = desk
         self._wire = wire
@@ -84,6 +82,13 @@ class RequestSide:
         self.pass_on = wire.to_kafka
         """Does `FrameSide.pass_on`. Constant."""
         self.cutter = FrameCutter(self)
+        self.watches_end = False
+        """True while the end of the request that passes begins a hold."""
+        self._is_waiting = False
+        """True while a rule, or the renewal of a login, holds the connection."""
+        self._is_full = False
+        """True while too many requests have no answer."""
+        self._has_ended = False
         self._kinds = RequestKinds()
         self._is_first = True
         """True until the first frame of the connection."""
@@ -115,8 +120,7 @@ class RequestSide:
                 queue.append(Pending(kind.head, correlation_id, size, kind.answer_way))
             at += SIZE_BYTES + size
         if len(queue) >= PENDING_MAX:
-            self._answers.be_full()
-            self._wire.read_client(is_on=False)
+            self._be_full()
         return at
 
     def judge(self, size: int, data: bytes, at: int) -> FrameWay:
@@ -178,7 +182,10 @@ class RequestSide:
         return (self._desk.is_watched and size <= SHOWN_BYTES_MAX) or self._desk.may_meet(head)
 
     def end_passing(self) -> None:
-        """Do `FrameSide.end_passing`: nothing waits for the end of a request."""
+        """Do `FrameSide.end_passing`: hold what follows."""
+        self.watches_end = False
+        self._hold()
+        self._answers.tell_idle()
 
     def take(self, frame: bytes) -> None:
         """Do `FrameSide.take`."""
@@ -345,34 +352,52 @@ class RequestSide:
             pending.ends = True
         self._answers.expect(pending)
         if len(self._answers.queue) >= PENDING_MAX:
-            self._wire.read_client(is_on=False)
+            self._be_full()
+
+    def _be_full(self) -> None:
+        """Take no more requests until answers have come."""
+        self._is_full = self.cutter.is_held = True
+        self._answers.be_full()
+        self._wire.read_client(is_on=False)
 
     def _hold(self) -> None:
-        self.cutter.is_held = True
+        self._is_waiting = self.cutter.is_held = True
         self._wire.read_client(is_on=False)
 
     async def hold_when_idle(self) -> None:
         """Hold the connection, and wait until no request waits for its answer. `go_on` ends it."""
-        while self.cutter.is_held:
+        while self._is_waiting:
             await self._answers.next_idle()
-        self._hold()
-        while self._answers.is_busy:
+        self.watches_end = self.cutter.is_passing
+        if not self.watches_end:
+            self._hold()
+        while self.watches_end or self._answers.is_busy:
             await self._answers.next_idle()
 
     def go_on(self) -> None:
         """Take requests again, those that wait here first."""
+        self._is_waiting = False
         self._answers.tell_idle()
-        self.cutter.resume()
-        if not self.cutter.is_held and len(self._answers.queue) < PENDING_MAX:
-            self._wire.read_client(is_on=True)
+        if not self._is_full:
+            self._resume()
 
     def make_room(self) -> None:
-        """Read the client again: answers have come."""
+        """Take requests again, once this turn of the loop is over: answers have come."""
+        self._wire.later(0, self._empty)
+
+    def _empty(self) -> None:
+        self._is_full = False
+        if not (self._is_waiting or self._has_ended):
+            self._resume()
+
+    def _resume(self) -> None:
+        self.cutter.resume()
         if not self.cutter.is_held:
             self._wire.read_client(is_on=True)
 
     def close(self) -> None:
         """Forget what waits."""
+        self._has_ended = True
         if self._timer is not None:
             self._timer.cancel()
         if self._waits_for is not None:

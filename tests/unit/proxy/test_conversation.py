@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from struct import pack
 from typing import Any
 
@@ -31,7 +32,7 @@ from minibroker.kafka.protocol.messages.metadata import (
 )
 from minibroker.kafka.protocol.primitives import Reader, Writer
 from minibroker.proxy.desk import Desk
-from minibroker.proxy.limits import HINTED_BYTES_MAX, LOOKED_AT_BYTES_MAX
+from minibroker.proxy.limits import HINTED_BYTES_MAX, LOOKED_AT_BYTES_MAX, PENDING_MAX
 from minibroker.rig.faults import Fault
 from minibroker.trace.exchange import Exchange
 from tests.support.dialogues import answer_of, request_bytes
@@ -183,3 +184,75 @@ def test_a_closed_connection_is_forgotten_by_its_rule() -> None:
     conversation.answers.close()
     conversation.desk.release(fault)
     assert not conversation.received
+
+
+def test_requests_beyond_the_limit_wait_for_answers() -> None:
+    """A read of 256 KB may have 10,000 small requests: they are not taken all at once."""
+    conversation = Conversation()
+    count = 2 * PENDING_MAX + 300
+    frames = [framed(request_bytes(BEAT, 3, number)) for number in range(count)]
+    conversation.client_sends(b"".join(frames))
+    assert conversation.received == b"".join(frames[:PENDING_MAX])
+    assert not conversation.is_client_read
+    answers = 0
+    while len(conversation.received) < len(b"".join(frames)):
+        assert len(conversation.answers.queue) <= PENDING_MAX
+        conversation.kafka_sends(beat(answers))
+        conversation.run_due()
+        answers += 1
+    assert conversation.is_client_read
+    assert answers < count
+    for number in range(answers, count):
+        conversation.kafka_sends(beat(number))
+    assert conversation.answered == b"".join(map(beat, range(count)))
+
+
+def test_room_for_requests_ends_no_hold_of_a_rule() -> None:
+    conversation = Conversation()
+    fault = Fault("ListOffsets", hold=True)
+    beats = [framed(request_bytes(BEAT, 3, number)) for number in range(PENDING_MAX - 1)]
+    conversation.client_sends(b"".join(beats))
+    conversation.desk.faults.add(fault)
+    last = framed(request_bytes(BEAT, 3, PENDING_MAX))
+    held = framed(request_bytes(ListOffsetsRequest(), 1, PENDING_MAX + 1))
+    conversation.client_sends(last + held)
+    assert conversation.received == b"".join(beats) + last
+    for number in range(PENDING_MAX - 1):
+        conversation.kafka_sends(beat(number))
+    conversation.run_due()
+    assert conversation.received == b"".join(beats) + last
+    assert not conversation.is_client_read
+    conversation.desk.release(fault)
+    assert conversation.received == b"".join(beats) + last + held
+    assert conversation.is_client_read
+
+
+async def test_a_hold_between_two_requests_waits_for_the_end_of_one() -> None:
+    """A login is renewed when Kafka has answered all; half a request is never answered."""
+    conversation = Conversation()
+    first, second = (framed(request_bytes(BEAT, 3, number)) for number in (1, 2))
+    conversation.client_sends(first[:-5])
+    hold = asyncio.create_task(conversation.requests.hold_when_idle())
+    await asyncio.sleep(0)
+    conversation.client_sends(first[-5:] + second)
+    assert conversation.received == first
+    conversation.kafka_sends(beat(1))
+    await hold
+    assert conversation.received == first
+    conversation.requests.go_on()
+    assert conversation.received == first + second
+
+
+async def test_room_for_requests_ends_no_hold_for_a_login() -> None:
+    conversation = Conversation()
+    frames = [framed(request_bytes(BEAT, 3, number)) for number in range(PENDING_MAX + 1)]
+    conversation.client_sends(b"".join(frames))
+    hold = asyncio.create_task(conversation.requests.hold_when_idle())
+    await asyncio.sleep(0)
+    for number in range(PENDING_MAX):
+        conversation.kafka_sends(beat(number))
+        conversation.run_due()
+    assert conversation.received == b"".join(frames[:-1])
+    await hold
+    conversation.requests.go_on()
+    assert conversation.received == b"".join(frames)
