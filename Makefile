@@ -11,7 +11,7 @@ KAFKA_PYTHON_OLD := build/kafka-python-2.0.2
 # Apache Kafka in directories of jars: the peers of the differential tests, the Java client, the tools, Streams, and
 # Spark's own Kafka connector.
 JARS := build/jars
-JAR_SETS := kafka-3.9.1 kafka-4.0.1 kafka-4.4.0 kafka-tools-4.3.1 kafka-streams-3.9.1 junit-5.13.4 spark-connector-4.2.0
+JAR_SETS := kafka-3.9.1 kafka-4.0.1 kafka-4.4.0 kafka-tools-4.3.1 kafka-streams-3.9.1 junit-5.13.4 spark-connector-4.2.0 spring-registry-4.2.0
 MVN := $(shell command -v mvn)
 # Spark's classes as Java maps them, since the tests start Spark a dozen times; without it they only take longer.
 SPARK_CLASSES := build/spark-classes.jsa
@@ -368,7 +368,7 @@ $(SPARK_CLASSES): tests/pipeline/spark_classes.py $(VENV)/.test
 	$(BIN)/python -m tests.pipeline.spark_classes $@.part >$@.log 2>&1 || { cat $@.log; exit 1; }
 	mv $@.part $@
 
-kafkajs: $(NODE_MODULES) ## fetch the client that the tests run with Node
+kafkajs: $(NODE_MODULES) ## fetch the clients that the tests run with Node
 
 $(NODE_MODULES): tests/support/node/package.json tests/support/node/package-lock.json
 	rm -rf $(@D) $(@D).part

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import shutil
@@ -18,16 +19,21 @@ from confluent_kafka.schema_registry.json_schema import JSONDeserializer, JSONSe
 from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer, ProtobufSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
+from schema_registry.client import SchemaRegistryClient as PythonClient
+from schema_registry.client.schema import AvroSchema, JsonSchema
+from schema_registry.serializers import AvroMessageSerializer, JsonMessageSerializer
 
 from minibroker.testing import Broker
+from tests.support.java import SPRING_REGISTRY, compiled, java_command
 from tests.support.made import BUILD, required
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 SECONDS = 60
 ROOT = Path(__file__).resolve().parents[2]
 NODE_CLIENT = ROOT / "tests/support/node/registry_client.js"
+CONFLUENT_NODE_CLIENT = ROOT / "tests/support/node/confluent_registry_client.js"
 NODE_MODULES = BUILD / "node"
 GO_CLIENT = BUILD / "registry-client"
 
@@ -190,6 +196,90 @@ def test_client_of_confluent_walks_the_whole_api(client: SchemaRegistryClient) -
     assert client.delete_version("a", 2) == 2
     assert client.delete_subject("a") == [1]
     assert client.delete_subject("a", permanent=True) == [1, 2]
+
+
+def test_python_schema_registry_client_round_trips(
+    broker: Broker, client: SchemaRegistryClient
+) -> None:
+    writer, reader = PythonClient(broker.registry_url), PythonClient(broker.registry_url)
+    for topic, schema, serializer in (
+        ("py-avro", AvroSchema(ORDER), AvroMessageSerializer),
+        ("py-json", JsonSchema(ORDER_JSON), JsonMessageSerializer),
+    ):
+        subject, order = f"{topic}-value", {"id": 7, "note": "soon"}
+        value = serializer(writer).encode_record_with_schema(subject, schema, order)
+        assert serializer(reader).decode_message(through_a_topic(broker, topic, value)) == order
+        version = reader.check_version(subject, schema)
+        assert version is not None
+        assert version.version == 1
+        assert reader.test_compatibility(subject, schema)
+        assert reader.get_versions(subject) == [1]
+    assert writer.update_compatibility("NONE", "py-avro-value")
+    assert reader.get_compatibility("py-avro-value") == "NONE"
+    assert writer.delete_version("py-avro-value", 1) == 1
+    assert writer.delete_subject("py-json-value") == [1]
+    assert client.get_subjects() == []
+
+
+def piped(broker: Broker, command: Sequence[str], **environment: str) -> list[str]:
+    """Return the lines of a client, but for those that say `record TOPIC BASE64`: these records
+    go through their topic and back to the client.
+    """
+    lines = []
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environment},
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            for line in process.stdout:
+                if not line.startswith("record "):
+                    lines.append(line.strip())
+                    continue
+                _, topic, record = line.split()
+                value = through_a_topic(broker, topic, base64.b64decode(record))
+                process.stdin.write(f"{base64.b64encode(value).decode()}\n")
+                process.stdin.flush()
+            assert process.wait(SECONDS) == 0, lines
+        finally:
+            process.kill()
+    return lines
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="not run: Node is not installed")
+def test_client_of_confluent_for_node_round_trips_every_format(
+    broker: Broker, client: SchemaRegistryClient
+) -> None:
+    required(NODE_MODULES / ".done")
+    command = ["node", str(CONFLUENT_NODE_CLIENT), broker.registry_url]
+    lines = piped(broker, command, NODE_PATH=str(NODE_MODULES / "node_modules"))
+    assert [json.loads(line) for line in lines] == [
+        {"id": 7},
+        {"id": 7},
+        {"$typeName": "google.protobuf.Timestamp", "seconds": 7, "nanos": 0},
+        ["js-avro-value", "js-json-value", "js-protobuf-value"],
+    ]
+    # It registers the descriptor in base64, and the registry keeps the text.
+    text = client.get_latest_version("js-protobuf-value").schema.schema_str
+    assert text is not None
+    assert "message Timestamp {" in text
+
+
+@pytest.mark.java
+def test_client_of_spring_cloud_stream_round_trips(
+    broker: Broker, client: SchemaRegistryClient
+) -> None:
+    schema = json.dumps({**ORDER, "fields": ORDER["fields"][:1]}, separators=(",", ":"))
+    classes = compiled("SpringRegistry", SPRING_REGISTRY)
+    arguments = [broker.registry_url, schema]
+    command = java_command(SPRING_REGISTRY, "SpringRegistry", *arguments, classes=classes)
+    lines = piped(broker, command)
+    assert lines == ["1", "1", schema, schema, "application/vnd.order.v1+avro", "7"]
+    assert client.get_subjects() == ["order"]
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="not run: Node is not installed")

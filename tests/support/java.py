@@ -29,6 +29,7 @@ TOOLS_43 = JARS / "kafka-tools-4.3.1"
 STREAMS_39 = JARS / "kafka-streams-3.9.1"
 JUNIT_5 = JARS / "junit-5.13.4"
 SPARK_CONNECTOR = JARS / "spark-connector-4.2.0"
+SPRING_REGISTRY = JARS / "spring-registry-4.2.0"
 
 OLDEST_JAVA = 17
 TOOL_SECONDS = 500
