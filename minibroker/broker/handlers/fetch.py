@@ -85,6 +85,8 @@ def handle(
 ) -> FetchResponse | Awaitable[FetchResponse] | Steps[FetchResponse | Awaitable[FetchResponse]]:
     """Answer at once if there is enough to send, else when there is or the time is over."""
     topics = request.topics
+    if len(topics) == 1 and len(topics[0].partitions) <= AT_ONCE_MAX:  # most often
+        return _handle(context, request, OrderedDict(_places_of(context, request)))
     if sum([len(topic.partitions) for topic in topics]) > AT_ONCE_MAX or len(topics) > AT_ONCE_MAX:
         return _handle_in_steps(context, request)
     return _handle(context, request, OrderedDict(_places_of(context, request)))
@@ -308,7 +310,8 @@ def _respond(fetch: FetchPass) -> FetchResponse:
         return FetchResponse(error_code=refusal, session_id=session.session_id())
     response = FetchResponse()
     _add_results(fetch, response, fetch.results)
-    _record_throttled(fetch)
+    if fetch.follower is not None:
+        _record_throttled(fetch)
     response.session_id = session.session_id()
     return response
 

@@ -648,7 +648,8 @@ class Housekeeping:
                 broker.log_flush_start_offset_checkpoint_interval_ms,
             )
             self._checkpoint_timer = self._timers.after(interval_ms, self._checkpoint)
-        self.note_producers()
+        if self._expiry_timer is None:
+            self.note_producers()
 
     def note_producers(self) -> None:
         """Note that a log may have producers in memory: a look at them is due."""

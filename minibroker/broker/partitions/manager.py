@@ -209,7 +209,8 @@ class PartitionManager(ClusterListener):
         is on other brokers only, NOT_LEADER_OR_FOLLOWER. Source: Kafka
         ReplicaManager.getPartitionOrError.
         """
-        partition = self.replica(topic, index)
+        partitions = self._topics.get(topic)
+        partition = partitions.get(index) if partitions is not None else None
         if partition is not None and partition.is_leader:
             return partition
         topic_image = self._image().topics.get(topic)
@@ -230,7 +231,8 @@ class PartitionManager(ClusterListener):
         Raises KafkaError: FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH, also of a follower, then
         NOT_LEADER_OR_FOLLOWER. Source: Kafka Partition.getLocalLog.
         """
-        partition.check_leader_epoch(leader_epoch)
+        if leader_epoch != NO_EPOCH:
+            partition.check_leader_epoch(leader_epoch)
         if not partition.is_leader:
             raise self._leads_not(str(partition))
 

@@ -532,7 +532,7 @@ class Partition:
             )
             replicas.complete(log.high_watermark, min_insync_replicas)
             replicas.complete_deletions(log.log_start_offset)
-        if has_moved:
+        if has_moved and (self.watchers or self.waiters):
             self.tell_readers()
 
     def tell_readers(self) -> None:
@@ -541,7 +541,8 @@ class Partition:
         """
         if self.watchers:
             self.tell_news()
-        self.tell_waiters()
+        if self.waiters:
+            self.tell_waiters()
 
     def tell_waiters(self) -> None:
         """Have those who wait look again."""

@@ -34,9 +34,9 @@ class WriteQueue:
 
     def add(self, buffers: Iterable[Buffer]) -> None:
         """Put these behind the others. They are not copied and must not change."""
-        for buffer in buffers:
-            self._buffers.append(buffer)
-            self.size_bytes += len(buffer)
+        waiting = [*buffers]
+        self._buffers.extend(waiting)
+        self.size_bytes += sum(map(len, waiting))
 
     def take(self, bytes_max: int = TURN_BYTES) -> list[Buffer]:
         """Return the next bytes, `bytes_max` at most, and forget them."""

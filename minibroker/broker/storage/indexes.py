@@ -282,8 +282,10 @@ class OffsetIndex(IndexFile):
     def lookup(self, offset: int) -> tuple[int, int]:
         """Return (offset, position) of the greatest entry ≤ `offset`; (base offset, 0) if none."""
         relative = offset - self.base_offset
-        self.read_last_key()
-        guess = self.entry_count * relative // max(self._last_key or 0, 1)
+        last_key = self._last_key
+        if last_key is None:
+            self._last_key = last_key = self._read_last_key()
+        guess = self.entry_count * relative // last_key if last_key > 0 else 0
         index, block, first = self._find(relative, self.KEY.unpack_from, guess=guess)
         if index < first:  # the last one of the block before
             return self.entry(index) if index >= 0 else (self.base_offset, 0)
