@@ -1,4 +1,4 @@
-"""Apache Kafkas that start empty for one run of a client's suite, and go with it.
+"""Apache Kafkas, or minibrokers, that start empty for one run of a client's suite, and go with it.
 
 `Ground` says which Kafkas, `Way` how the suite comes to them: directly, or through a proxy for each
 of their listeners.
@@ -28,6 +28,7 @@ from tests.support.certificates import (
     pem_of,
     write_stores,
 )
+from tests.support.configured import ConfiguredMinibroker
 from tests.support.peers import ONE_NODE, KafkaPeer, ZooKeeper
 from tests.support.processes import free_port
 from tests.support.waiting import wait_until
@@ -94,6 +95,8 @@ class Ground(NamedTuple):
     """One has listeners for the suites' own tests of logins, too. Three have a secured one only."""
     login_at_proxy: bool = False
     """Before the proxy the suite has no login: the proxy has one at Kafka."""
+    is_minibroker: bool = False
+    """The brokers are minibrokers with the settings of that Kafka."""
 
     @property
     def listeners(self) -> tuple[str, ...]:
@@ -117,6 +120,7 @@ GROUNDS: Final = {
     "4.4.0": Ground("4.4.0", "4.4.0"),
     "secured": Ground("3 x 3.9.1, SASL_SSL", "3.9.1", 3),
     "login": Ground("3 x 3.9.1, SASL_SSL at the proxy", "3.9.1", 3, login_at_proxy=True),
+    "minibrokers": Ground("3 minibrokers, SASL_SSL", "3.9.1", 3, is_minibroker=True),
 }
 
 
@@ -222,14 +226,19 @@ class Kafkas:
         peers = [
             self._peer(ground, number, broker_id, addresses) for broker_id in range(ground.brokers)
         ]
+        brokers: list[KafkaPeer] | list[ConfiguredMinibroker] = peers
+        if ground.is_minibroker:
+            brokers = [
+                ConfiguredMinibroker(peer, peer.directory.with_suffix(".log")) for peer in peers
+            ]
         with ExitStack() as stack, ThreadPoolExecutor(len(peers)) as threads:
-            for peer in peers:
-                stack.callback(peer.kill)
-            list(threads.map(KafkaPeer.start, peers))
+            for broker in brokers:
+                stack.callback(broker.kill)
+            list(threads.map(lambda broker: broker.start(), brokers))
             _wait_until_whole(peers)
             add_user(peers[0].address)
             load_coordinators(peers[0])
-            yield {listener: ",".join(brokers) for listener, brokers in addresses.items()}
+            yield {listener: ",".join(parts) for listener, parts in addresses.items()}
 
     def _peer(
         self, ground: Ground, number: int, broker_id: int, addresses: dict[str, list[str]]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 REPEATS: Final = 3
 LOGS: Final = BUILD / "proxy-suites"
 SUITES: Final = ("aiokafka", "franz-go")
-USUAL: Final = ("3.9.1", "4.3.1", "secured", "login")
+USUAL: Final = ("3.9.1", "4.3.1", "secured", "login", "minibrokers")
 
 
 def main(arguments: list[str] | None = None) -> int:
