@@ -15,6 +15,6 @@ SHOWN_BYTES_MAX: Final = 1 << 20
 SHOWN_HEAD_BYTES: Final = 4096
 """So much of it is."""
 PENDING_MAX: Final = 1_000
-"""Requests of one connection without their answer; with more, the client is not read."""
+"""Requests of one connection without their answer; with more, those behind them wait."""
 UNREAD_MAX: Final = 1_000
 """Exchanges that wait to be shown; of those behind them only the start of the request is kept."""

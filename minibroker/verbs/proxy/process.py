@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, TextIO
@@ -60,6 +61,8 @@ async def _serve(
     with ExitStack() as files, on_signals((signal.SIGTERM, signal.SIGINT), stopping.set):
         show_all(plan.output, proxy, out, files)
         await proxy.start()
+        # Objects made at start stay for ever, so the collector need not visit them again.
+        gc.freeze()
         lines.append(f"minibroker proxy listening on {proxy.bootstrap}, to {plan.to}\n")
         control = None
         try:
