@@ -56,7 +56,7 @@ def filled(broker: ConsoleBroker) -> Iterator[None]:
         ("/quotas", {"client_id": "shop", "set": {"producer_byte_rate": 1_048_576}}),
         ("/quotas", {"user": "<default>", "set": {"request_percentage": 50}}),
         ("/faults", {"api": "Fetch", "client_id": "nobody", "delay_ms": 50, "probability": 0.5}),
-        ("/faults", {"api": "Heartbeat", "error": "REBALANCE_IN_PROGRESS", "times": 1, "skip": 9}),
+        ("/faults", {"api": "Heartbeat", "client_id": "nobody", "error": "REBALANCE_IN_PROGRESS"}),
     ):
         requests.post(broker.url + path, json=body, timeout=WAIT_S).raise_for_status()
     hang(broker, "imports", producer_id=77_000)

@@ -59,6 +59,18 @@ def test_a_view_takes_the_focus_and_a_keyboard_reaches_it(page: ConsolePage) -> 
     assert page.driver.title == "Groups · minibroker"
 
 
+def test_the_focus_stays_on_a_row_that_changes(
+    page: ConsolePage, console_broker: ConsoleBroker
+) -> None:
+    make_topic(console_broker, "watched", **{"retention.ms": "1000000"})
+    page.open("topics/watched")
+    page.press("Change …")
+    page.fill("value", "2000000", "dialog")
+    page.press("Set", "dialog")
+    page.until(lambda: page.rows("Settings")[0][1] == "2000000")
+    assert page.driver.switch_to.active_element.text == "Change …"
+
+
 def test_the_tail_shows_records_as_a_client_writes_them(
     page: ConsolePage, console_broker: ConsoleBroker
 ) -> None:

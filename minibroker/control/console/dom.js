@@ -97,18 +97,19 @@ export class LiveTable {
 
   // Shows these rows, in this order.
   update(rows) {
-    const present = new Set();
-    let place = this.body.firstElementChild;
+    const byKey = new Map();
     for (const row of rows) {
       const key = String(this.key(row));
-      if (present.has(key)) continue;
-      present.add(key);
+      if (!byKey.has(key)) byKey.set(key, row);
+    }
+    for (const key of [...this.rows.keys()]) if (!byKey.has(key)) this.#drop(key);
+    let place = this.body.firstElementChild; // a row that moves loses the focus: those that stay do not
+    for (const [key, row] of byKey) {
       for (const line of this.#lines(key, row)) {
         if (line === place) place = place.nextElementSibling;
         else this.body.insertBefore(line, place);
       }
     }
-    for (const key of [...this.rows.keys()]) if (!present.has(key)) this.#drop(key);
     this.#show();
   }
 
@@ -175,7 +176,10 @@ export class LiveTable {
       const words = String(column.text(row) ?? "");
       if (known.texts[index] === words) return;
       known.texts[index] = words;
-      known.cells[index].replaceChildren((column.node ? column.node(row) : visible(words)) || "");
+      const cell = known.cells[index];
+      const hasFocus = cell.contains(document.activeElement);
+      cell.replaceChildren((column.node ? column.node(row) : visible(words)) || "");
+      if (hasFocus) cell.querySelector("a, button")?.focus({ preventScroll: true });
     });
     const kind = this.rowClass?.(row) ?? "";
     if (known.line.className !== kind) known.line.className = kind;

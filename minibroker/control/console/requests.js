@@ -35,9 +35,11 @@ export async function requests(page) {
     const old = picture.firstElementChild;
     const isAtEnd = !old || old.scrollTop + old.clientHeight >= old.scrollHeight - 4;
     const top = old?.scrollTop ?? 0;
-    picture.replaceChildren(diagram(rows, client, slowMs));
-    const drawn = picture.firstElementChild;
-    drawn.scrollTop = isAtEnd ? drawn.scrollHeight : top;
+    const drawn = diagram(rows, client, slowMs);
+    if (old) old.replaceChildren(...drawn.childNodes); // the focus stays on it
+    else picture.append(drawn);
+    const place = picture.firstElementChild;
+    place.scrollTop = isAtEnd ? place.scrollHeight : top;
   };
   page.follow("/live/requests", wished, (name, value) => {
     if (name === "hello") { rows.length = 0; table.clear(); }
