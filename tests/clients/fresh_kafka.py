@@ -94,13 +94,15 @@ class Ground(NamedTuple):
     brokers: int = 1
     """One has listeners for the suites' own tests of logins, too. Three have a secured one only."""
     login_at_proxy: bool = False
-    """Before the proxy the suite has no login: the proxy has one at Kafka."""
+    """The suite has no login: the proxy has one at Kafka, directly there is none."""
     is_minibroker: bool = False
     """The brokers are minibrokers with the settings of that Kafka."""
 
     @property
     def listeners(self) -> tuple[str, ...]:
         """Return the names of the listeners for the suite; the first is for most tests."""
+        if self.login_at_proxy:
+            return ("PLAINTEXT", "SASL_SSL")
         return ("PLAINTEXT", "SSL", "SASL_PLAINTEXT") if self.brokers == 1 else ("SASL_SSL",)
 
     @property
@@ -179,12 +181,16 @@ class Kafkas:
     def directly(self, ground: Ground) -> Iterator[Way]:
         """Start new Kafkas; yield the way to them."""
         with self._running(ground) as addresses:
+            if ground.login_at_proxy:
+                del addresses["SASL_SSL"]
             yield Way(ground, addresses, self._certificates)
 
     @contextmanager
     def through_proxy(self, ground: Ground) -> Iterator[Way]:
         """Start new Kafkas and their proxies; yield the way through these."""
         with self._running(ground) as addresses, ExitStack() as stack:
+            if ground.login_at_proxy:
+                del addresses["PLAINTEXT"]
             proxies = {
                 "PLAINTEXT" if ground.login_at_proxy else listener: stack.enter_context(
                     self._proxy(listener, address, login=ground.login_at_proxy)
