@@ -202,7 +202,7 @@ def test_the_checker_of_avro_agrees(seed: int) -> None:
 @given(seed=SEEDS)
 def test_a_text_of_avro_is_canonical_and_normalized_once(seed: int) -> None:
     schema = Maker(seed).schema()
-    parsed = parse("AVRO", json.dumps(schema))
-    assert parse("AVRO", parsed.canonical).canonical == parsed.canonical
-    assert parse("AVRO", parsed.normalized).normalized == parsed.normalized
-    assert not reasons(schema, json.loads(parsed.normalized))
+    avro_schema = parse("AVRO", json.dumps(schema))
+    assert parse("AVRO", avro_schema.canonical).canonical == avro_schema.canonical
+    assert parse("AVRO", avro_schema.normalized).normalized == avro_schema.normalized
+    assert not reasons(schema, json.loads(avro_schema.normalized))

@@ -62,8 +62,8 @@ class Groups(RuleBasedStateMachine):
         self.generation = 0
 
     def pick(self, index: int, among: Iterable[Client]) -> Client | None:
-        found = list(among)
-        return found[index % len(found)] if found else None
+        chosen = list(among)
+        return chosen[index % len(chosen)] if chosen else None
 
     # Rules. Most of what happens is good, or no group would ever live.
 
@@ -183,24 +183,24 @@ class Groups(RuleBasedStateMachine):
         self.hear()
 
     @rule(
-        what=st.sampled_from(("client", "broker", "record", "session", "rebalance")),
+        error=st.sampled_from(("client", "broker", "record", "session", "rebalance")),
         index=st.integers(0, 9),
     )
-    def something_bad(self, what: str, index: int) -> None:
+    def something_bad(self, error: str, index: int) -> None:
         """Kill a client or the broker, refuse a record, or let a time-out pass."""
-        if what == "client":
+        if error == "client":
             client = self.pick(index, self.clients)
             if client is not None:
                 self.clients.remove(client)
-        elif what == "record":
+        elif error == "record":
             self.rig.failure = ErrorCode.NOT_COORDINATOR
-        elif what == "broker":
+        elif error == "broker":
             self.rig.reload()
             self.generation = self.rig.group.generation_id
             for waiting in self.clients:
                 waiting.joining = waiting.syncing = None
         else:
-            self.time_goes_by(SESSION_MS if what == "session" else REBALANCE_MS)
+            self.time_goes_by(SESSION_MS if error == "session" else REBALANCE_MS)
 
     # What clients make of their answers.
 
@@ -237,8 +237,8 @@ class Groups(RuleBasedStateMachine):
     def own(self, client: Client, partitions: list[str]) -> None:
         owner = client.instance_id or client.member_id
         for partition in partitions:
-            known = self.owners.setdefault((client.generation, partition), owner)
-            assert known == owner, f"{partition} of generation {client.generation}: two owners"
+            owner_of = self.owners.setdefault((client.generation, partition), owner)
+            assert owner_of == owner, f"{partition} of generation {client.generation}: two owners"
 
     # What must hold.
 

@@ -60,9 +60,9 @@ class CommittedOffsets(RuleBasedStateMachine):
     def commit_in_transaction(
         self, producer_id: int, commits: dict[tuple[str, str, int], int]
     ) -> None:
-        held = self.pending.setdefault(producer_id, {})
+        offsets = self.pending.setdefault(producer_id, {})
         for place, (key, offset) in enumerate(commits.items(), self.next_offset):
-            held[key] = offset, place
+            offsets[key] = offset, place
         self._write(producer_id, _records(commits))
 
     @rule(producer_id=PRODUCERS, is_commit=st.booleans())
@@ -77,21 +77,21 @@ class CommittedOffsets(RuleBasedStateMachine):
     @rule(key=KEYS)
     def delete(self, key: tuple[str, str, int]) -> None:
         self.visible.pop(key, None)
-        for held in self.pending.values():
-            held.pop(key, None)
+        for offsets in self.pending.values():
+            offsets.pop(key, None)
         self._write(NO_PRODUCER_ID, [(encode_offset_key(*key), None)])
 
     @rule()
     def restart(self) -> None:
         store = OffsetStore()
         offset = 0
-        for producer_id, what in self.log:
-            if isinstance(what, bool):
-                store.complete_transaction(producer_id, is_commit=what)
+        for producer_id, event in self.log:
+            if isinstance(event, bool):
+                store.complete_transaction(producer_id, is_commit=event)
                 offset += 1
             else:
-                self._replay(store, producer_id, what, offset)
-                offset += len(what)
+                self._replay(store, producer_id, event, offset)
+                offset += len(event)
         self.store = store
 
     @invariant()
@@ -100,12 +100,12 @@ class CommittedOffsets(RuleBasedStateMachine):
             for topic in ("t", "u"):
                 for partition in (0, 1):
                     key = group_id, topic, partition
-                    found = self.store.get(*key)
+                    stored = self.store.get(*key)
                     expected = self.visible.get(key)
-                    assert (None if found is None else found.offset) == (
+                    assert (None if stored is None else stored.offset) == (
                         None if expected is None else expected[0]
                     )
-                    is_held = any(key in held for held in self.pending.values())
+                    is_held = any(key in offsets_of_id for offsets_of_id in self.pending.values())
                     assert self.store.has_pending(*key) is is_held
         assert self.store.committed_count == len(self.visible)
 

@@ -99,15 +99,15 @@ class Model:
     def last_offsets(self) -> dict[bytes, int]:
         return {key: offset for offset, key, _ in self.records}
 
-    def check(self, found: list[tuple[int, bytes | None, bytes | None]], now_ms: int) -> None:
-        assert [record[0] for record in found] == sorted({record[0] for record in found})
-        assert set(found) <= set(self.records)
-        there = {offset for offset, _, _ in found}
+    def check(self, stored: list[tuple[int, bytes | None, bytes | None]], now_ms: int) -> None:
+        assert [record[0] for record in stored] == sorted({record[0] for record in stored})
+        assert set(stored) <= set(self.records)
+        offsets = {offset for offset, _, _ in stored}
         values = {offset: value for offset, _, value in self.records}
         for key, offset in self.last_offsets().items():
             if values[offset] is not None:
-                assert offset in there, f"the last value of {key!r} is gone"
-            elif offset not in there:
+                assert offset in offsets, f"the last value of {key!r} is gone"
+            elif offset not in offsets:
                 due_ms = self.due_ms.get(offset)
                 assert due_ms is not None, f"the tombstone of {key!r} went without a horizon"
                 assert now_ms >= due_ms, f"the tombstone of {key!r} went before its time"
@@ -126,7 +126,7 @@ class Run:
         self.manager = open_manager(self.path, files=QuickFiles(), topic=TOPIC, clock=ManualClock())
         self.log = self.manager.create_log("t", 0, TOPIC_ID, TOPIC)
 
-    def found(self) -> list[tuple[int, bytes | None, bytes | None]]:
+    def stored(self) -> list[tuple[int, bytes | None, bytes | None]]:
         return [(record.offset, record.key, record.value) for record in records_of(self.log)]
 
     def step(self, step: Put | Round | Reopen) -> None:
@@ -144,19 +144,19 @@ class Run:
         self.now_ms += step.later_ms
         if step.rolls:
             self.log.roll()
-        before = {offset for offset, _, _ in self.found()}
+        first_offsets = {offset for offset, _, _ in self.stored()}
         overdue_ms = dict(self.model.overdue_ms)
         compact(self.log, self.now_ms, keys_max=step.keys_max, chunk_bytes=300)
         closed = self.log.active_segment.base_offset
         for offset, _, value in self.model.records:
-            if value is None and offset in before and offset < closed:
+            if value is None and offset in first_offsets and offset < closed:
                 self.model.due_ms.setdefault(offset, self.now_ms + RETENTION_MS)
                 if offset < (self.log.clean_offset or 0):
                     self.model.overdue_ms.setdefault(offset, self.now_ms + RETENTION_MS)
-        there = {offset for offset, _, _ in self.found()}
+        offsets = {offset for offset, _, _ in self.stored()}
         for offset, due_ms in overdue_ms.items():
-            assert offset not in there or self.now_ms < due_ms, "a tombstone outlived its time"
-        assert {offset for offset in before if offset >= closed} <= there
+            assert offset not in offsets or self.now_ms < due_ms, "a tombstone outlived its time"
+        assert {offset for offset in first_offsets if offset >= closed} <= offsets
 
 
 @settings(max_examples=120)
@@ -166,11 +166,13 @@ def test_a_reader_finds_the_last_value_of_every_key(steps: list[Put | Round | Re
         run = Run(str(Path(path, "data")))
         for step in steps:
             run.step(step)
-            run.model.check(run.found(), run.now_ms)
+            run.model.check(run.stored(), run.now_ms)
         run.log.roll()
         while (run.log.clean_offset or 0) < run.log.log_end_offset:
             compact(run.log, run.now_ms)
-        run.model.check(run.found(), run.now_ms)
+        run.model.check(run.stored(), run.now_ms)
         last = set(run.model.last_offsets().values())
-        assert {offset for offset, _, _ in run.found()} <= last, "a value that was replaced is left"
+        assert {offset for offset, _, _ in run.stored()} <= last, (
+            "a value that was replaced is left"
+        )
         abandon(run.manager)

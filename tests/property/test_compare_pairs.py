@@ -27,7 +27,7 @@ BUCKETS = 8
 SCHEMA = schemas.arrow_schema(include_headers=True)
 
 
-class Made(NamedTuple):
+class RecordSpec(NamedTuple):
     """One record, without its place."""
 
     key: bytes | None
@@ -36,21 +36,21 @@ class Made(NamedTuple):
     timestamp: int
 
 
-made = st.builds(
-    Made,
+record_specs = st.builds(
+    RecordSpec,
     st.sampled_from([None, b"", b"a", b"b", b"c"]),
     st.sampled_from([None, b"", b"x", b"y"]),
     st.sampled_from([None, (("h", b"1"),), (("h", None), ("h", b"1")), (("h", b"1"), ("h", None))]),
     st.integers(-1, 2),
 )
-Partition = list[Made]
+Partition = list[RecordSpec]
 Topic = list[Partition]
-topic = st.lists(st.lists(made, max_size=16), min_size=1, max_size=3)
+topic = st.lists(st.lists(record_specs, max_size=16), min_size=1, max_size=3)
 edit = st.tuples(
     st.sampled_from(["drop", "twice", "swap", "change", "move"]),
     st.integers(0, 100),
     st.integers(0, 100),
-    made,
+    record_specs,
 )
 rules = st.builds(
     CompareRules,
@@ -62,11 +62,11 @@ rules = st.builds(
 )
 
 
-def edited(records: Topic, edits: list[tuple[str, int, int, Made]]) -> Topic:
+def edited(records: Topic, edits: list[tuple[str, int, int, RecordSpec]]) -> Topic:
     """Return a copy of a topic with these differences."""
-    found = [list(partition) for partition in records]
+    partitions = [list(partition) for partition in records]
     for kind, first, second, other in edits:
-        partition = found[first % len(found)]
+        partition = partitions[first % len(partitions)]
         if not partition:
             partition.append(other)
             continue
@@ -80,8 +80,8 @@ def edited(records: Topic, edits: list[tuple[str, int, int, Made]]) -> Topic:
         elif kind == "change":
             partition[at] = other
         else:
-            found[second % len(found)].append(partition.pop(at))
-    return found
+            partitions[second % len(partitions)].append(partition.pop(at))
+    return partitions
 
 
 def offsets_of(partition: Partition, gap: int) -> list[int]:
@@ -147,24 +147,24 @@ def digests(
     topics: Sequence[Topic], sides: Sequence[Side], counted: CompareRules, tasks: int
 ) -> list[dict[int, RunDigest]]:
     """Return partition → digest of each side, read in tasks; `tasks` 0: each side by itself."""
-    spans = [ranges_of(*given) for given in zip(topics, [part.gap for part in sides], strict=True)]
+    spans = [ranges_of(*pair) for pair in zip(topics, [part.gap for part in sides], strict=True)]
     work = [TaskRanges(spans[0], ()), TaskRanges((), spans[1])]
     if tasks:
         work = paired(*spans, lambda whole: group_ranges(whole, groups_max=tasks))
-    found: tuple[list[RunDigest], list[RunDigest]] = ([], [])
+    values: tuple[list[RunDigest], list[RunDigest]] = ([], [])
     for task in work:
         batches = [read(topics[number], *sides[number], task[number]) for number in (0, 1)]
         digesters = [Digester(number, counted, SEED, BUCKETS) for number in (0, 1)]
         digest_pair(batches, digesters, ("key", *counted.columns))
         for number in (0, 1):
-            found[number].extend(digesters[number].runs())
-    return [by_partition(runs) for runs in found]
+            values[number].extend(digesters[number].runs())
+    return [by_partition(runs) for runs in values]
 
 
 @given(topic, st.lists(edit, max_size=3), st.tuples(side, side), rules, st.integers(1, 4))
 def test_sides_differ_beside_each_other_where_their_digests_differ(
     of_a: Topic,
-    edits: list[tuple[str, int, int, Made]],
+    edits: list[tuple[str, int, int, RecordSpec]],
     sides: tuple[Side, Side],
     counted: CompareRules,
     tasks: int,
@@ -173,8 +173,11 @@ def test_sides_differ_beside_each_other_where_their_digests_differ(
     topics = (of_a, edited(of_a, edits))
     alone, beside = (digests(topics, sides, counted, number) for number in (0, tasks))
     assert [facts(runs) for runs in alone] == [facts(runs) for runs in beside]
-    known, found = (differing(*runs, counted) for runs in (alone, beside))
-    assert all(set(found.get(place, ())) >= set(buckets) for place, buckets in known.items())
+    alone_differs, beside_differs = (differing(*runs, counted) for runs in (alone, beside))
+    assert all(
+        set(beside_differs.get(place, ())) >= set(buckets)
+        for place, buckets in alone_differs.items()
+    )
     is_aligned = sides[0].gap == sides[1].gap or (tasks == 1 and not counted.offset)
     if topics[0] == topics[1] and is_aligned:
         assert not any(run.buckets for runs in beside for run in runs.values())

@@ -73,10 +73,10 @@ class Maker:
         return (first, second) if self.random.random() < 0.3 else (second, first)
 
     def _some(self, keywords: dict[str, Callable[[], Any]], share: float) -> dict[str, Any]:
-        made = {key: make() for key, make in keywords.items() if self.random.random() < share}
+        arguments = {key: make() for key, make in keywords.items() if self.random.random() < share}
         if self.random.random() < 0.4:
-            made["type"] = self.random.choice([*TYPES, [*self.random.sample(TYPES, 2)]])
-        return made
+            arguments["type"] = self.random.choice([*TYPES, [*self.random.sample(TYPES, 2)]])
+        return arguments
 
     def _scalars(self) -> dict[str, Callable[[], Any]]:
         bounds = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
@@ -151,7 +151,7 @@ class Maker:
             **dict.fromkeys(("not", "if", "then", "else"), part),
         }
 
-    def parsed(self, schema: Any) -> ParsedSchema:
+    def schema_of(self, schema: Any) -> ParsedSchema:
         if self.draft != "7" and isinstance(schema, dict):
             schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
         return parse("JSON", json.dumps(schema))
@@ -163,7 +163,7 @@ class Maker:
 def test_documents_of_a_compatible_writer_fit_the_reader(draft: str, seed: int) -> None:
     maker = Maker(seed, draft)
     writer, reader = maker.pair()
-    if incompatibilities(maker.parsed(reader), maker.parsed(writer)):
+    if incompatibilities(maker.schema_of(reader), maker.schema_of(writer)):
         return
     writes, reads = VALIDATORS[draft](writer), VALIDATORS[draft](reader)
     for document in [*SCALARS, {}, [], *(maker.document() for _ in range(30))]:
@@ -177,12 +177,12 @@ def test_documents_of_a_compatible_writer_fit_the_reader(draft: str, seed: int) 
 def test_a_schema_is_compatible_with_itself(draft: str, seed: int) -> None:
     maker = Maker(seed, draft)
     schema = maker.schema()
-    assert not incompatibilities(maker.parsed(schema), maker.parsed(schema))
+    assert not incompatibilities(maker.schema_of(schema), maker.schema_of(schema))
 
 
 @settings(max_examples=50)
 @given(seed=SEEDS)
 def test_a_text_is_normalized_once(seed: int) -> None:
     maker = Maker(seed, "7")
-    normalized = maker.parsed(maker.schema()).normalized
+    normalized = maker.schema_of(maker.schema()).normalized
     assert parse("JSON", normalized).normalized == normalized

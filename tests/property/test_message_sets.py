@@ -41,10 +41,10 @@ def record_lists(draw: st.DrawFn) -> list[Record]:
 
 
 def all_records(data: bytes | bytearray | memoryview) -> list[Record]:
-    found: list[Record] = []
+    problems: list[Record] = []
     for position, header in iterate_headers(data):
-        found += read_records(bytes(data), position, header)
-    return found
+        problems += read_records(bytes(data), position, header)
+    return problems
 
 
 def without_times(records: list[Record]) -> list[Record]:
@@ -75,8 +75,8 @@ def test_down_conversion_keeps_records(records: list[Record], magic: int, codec:
     assert all_records(converted) == (records if magic else without_times(records))
     lower = down_convert(memoryview(bytes(converted)), 0, 0)
     if len(lower) and magic:
-        kept = all_records(lower)
-        assert kept == without_times(records)[: len(kept)]
+        records_kept = all_records(lower)
+        assert records_kept == without_times(records)[: len(records_kept)]
 
 
 @given(record_lists(), MAGICS, CODECS, st.integers(0, 2), st.integers(0, 2**40))
@@ -84,14 +84,16 @@ def test_appending_keeps_records(
     records: list[Record], magic: int, codec: int, target: int, next_offset: int
 ) -> None:
     """With any sent and any stored format: the same records, numbered."""
-    sent = build_message_set(records, magic=magic, codec=codec, base_offset=0)
+    message_set = build_message_set(records, magic=magic, codec=codec, base_offset=0)
     rules = AppendRules(CONFIGS[target])
-    stored, header = check_and_number(memoryview(sent), rules, next_offset, 0, NOW_MS)
-    found = all_records(stored)
-    assert [record.offset for record in found] == [next_offset + n for n in range(len(records))]
+    stored, header = check_and_number(memoryview(message_set), rules, next_offset, 0, NOW_MS)
+    stored_records = all_records(stored)
+    assert [record.offset for record in stored_records] == [
+        next_offset + n for n in range(len(records))
+    ]
     has_times = magic == 1 and target > 0
     expected = records if has_times else without_times(records)
-    assert [record[1:] for record in found] == [record[1:] for record in expected]
+    assert [record[1:] for record in stored_records] == [record[1:] for record in expected]
     assert header.magic == target
-    assert header.last_offset == found[-1].offset
-    assert header.max_timestamp == max(record.timestamp for record in found)
+    assert header.last_offset == stored_records[-1].offset
+    assert header.max_timestamp == max(record.timestamp for record in stored_records)

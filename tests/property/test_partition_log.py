@@ -60,8 +60,8 @@ class Entry(NamedTuple):
 
 
 def assert_sound(path: str, *, is_strict: bool = True) -> None:
-    found = broken_things(path, is_strict=is_strict)
-    assert not found, "\n".join(found)
+    problems = broken_things(path, is_strict=is_strict)
+    assert not problems, "\n".join(problems)
 
 
 class LogMachine(RuleBasedStateMachine):
@@ -92,16 +92,16 @@ class LogMachine(RuleBasedStateMachine):
         records = [
             Record(0, time, key, value) for time, (key, value) in zip(times, pairs, strict=True)
         ]
-        given = {}
+        options = {}
         if producer >= 0:
             sequence = self.sequences[producer]
-            given = {"producer_id": producer, "producer_epoch": 0, "base_sequence": sequence}
+            options = {"producer_id": producer, "producer_epoch": 0, "base_sequence": sequence}
             self.sequences[producer] += len(pairs)
             self.last_written[producer] = self.end + len(pairs) - 1
-        sent = build_batch(
-            records, codec=codec, is_transactional=producer == TRANSACTIONAL, **given
+        one_batch = build_batch(
+            records, codec=codec, is_transactional=producer == TRANSACTIONAL, **options
         )
-        info = append_records(self.log, memoryview(sent), self.epoch, NOW_MS)
+        info = append_records(self.log, memoryview(one_batch), self.epoch, NOW_MS)
         assert info.first_offset == self.end
         assert not info.duplicate
         for time, (key, value) in zip(times, pairs, strict=True):
@@ -208,24 +208,26 @@ class LogMachine(RuleBasedStateMachine):
         that ends in a gap ends before it at the next start.
         """
         self.log.write_staged()
-        found = []
+        values = []
         expected = self.log.segments.first.base_offset
         for segment in self.log.segments:
             for _, header in segment.headers():
                 is_behind = header.base_offset == expected and header.base_offset >= self.start
                 if is_behind and not header.is_control:
-                    found.append(header.base_offset)
+                    values.append(header.base_offset)
                 expected = header.last_offset + 1
-        return found
+        return values
 
     def _ended_at(self, end: int) -> None:
         self.end = end
         self.entries = [entry for entry in self.entries if entry.offset < end]
         for producer in self.sequences:
             entry = self.log.producers.loaded().producers.get(producer)
-            known = entry is not None and entry.batches
-            self.sequences[producer] = entry.last_sequence + 1 if entry and known else 0
-            self.last_written[producer] = entry.batches[-1].last_offset if entry and known else -1
+            has_batches = entry is not None and entry.batches
+            self.sequences[producer] = entry.last_sequence + 1 if entry and has_batches else 0
+            self.last_written[producer] = (
+                entry.batches[-1].last_offset if entry and has_batches else -1
+            )
 
     @rule()
     def make_again(self) -> None:
@@ -270,12 +272,12 @@ class LogMachine(RuleBasedStateMachine):
             else:
                 assert entry.last_sequence + 1 == next_sequence
 
-    @rule(kept=st.floats(0, 1), kept_names=st.floats(0, 1))
-    def cut_the_power(self, kept: float, kept_names: float) -> None:
+    @rule(share=st.floats(0, 1), kept_names=st.floats(0, 1))
+    def cut_the_power(self, share: float, kept_names: float) -> None:
         self.log.write_staged()
         abandon(self.manager)
         self.files.power_cut(
-            lambda unsynced: int(unsynced * kept), lambda unsynced: int(unsynced * kept_names)
+            lambda unsynced: int(unsynced * share), lambda unsynced: int(unsynced * kept_names)
         )
         assert_sound(self.path, is_strict=False)
         self._open()
@@ -322,31 +324,31 @@ class LogMachine(RuleBasedStateMachine):
         assert (None if hit is None else hit.offset) == first
         log.update_high_watermark(self.end)
         for aborted in [entry.offset for entry in expected if entry.is_aborted]:
-            found = log_reads.aborted_transactions(log, aborted, aborted + 1)
+            transactions = log_reads.aborted_transactions(log, aborted, aborted + 1)
             assert any(
                 transaction.first_offset <= aborted <= transaction.last_offset
-                for transaction in found
+                for transaction in transactions
             )
 
     def _read(self) -> list[tuple[int, int, bytes, bytes | None]]:
         """Return every record as a consumer reads it, without markers."""
-        found = []
+        records = []
         offset = self.start
         while offset < self.end:
-            read = log_reads.read(
+            piece = log_reads.read(
                 self.log, offset, 1 << 20, end_offset=self.end, min_one_batch=True
             )
-            if not read.records:
+            if not piece.records:
                 break
-            for position, header in iterate_headers(read.records):
+            for position, header in iterate_headers(piece.records):
                 if not header.is_control:
-                    found += [
+                    records += [
                         (record.offset, record.timestamp, record.key, record.value)
-                        for record in decode_records(read.records[position:])
+                        for record in decode_records(piece.records[position:])
                         if record.offset >= offset
                     ]
                 offset = header.last_offset + 1
-        return found
+        return records
 
     @invariant()
     def nothing_is_broken(self) -> None:

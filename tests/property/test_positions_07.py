@@ -54,11 +54,11 @@ def write_table(directory: Path, segments: list[list[ModelMessage]]) -> Imported
     notes, values, end = LogNotes(), list[bytes](), 0
     with writing_table(directory / "table") as table:
         table.begin_partition()
-        for placed in messages_of(log, notes):
-            inside = placed.values(notes)
-            table.add(placed.position, len(values), len(inside))
+        for message_at in messages_of(log, notes):
+            inside = message_at.values(notes)
+            table.add(message_at.position, len(values), len(inside))
             values += inside
-            end = placed.end
+            end = message_at.end
         partition = imported_partition(log, end, ("t", 0), (0, len(values)))
         table.end_partition(partition)
     assert values == [value for segment in segments for each in segment for value in each.values]
@@ -96,10 +96,10 @@ def test_damage_hides_no_other_part_of_a_log(
         write_log(Path(name), "t-0", [damaged])
         (log,) = partition_logs([BrokerDirectory(0, name)])
         notes, position, values = Skipping(), 0, list[bytes]()
-        for placed in messages_of(log, notes):
-            assert placed.position == position
-            position = placed.end
-            values += placed.values(notes)
+        for message_at in messages_of(log, notes):
+            assert message_at.position == position
+            position = message_at.end
+            values += message_at.values(notes)
     assert position + notes.torn_bytes == len(damaged)
     intact, end = list[bytes](), 0
     for each in (each for segment in segments for each in segment):

@@ -20,11 +20,11 @@ from minibroker.kafka.records.batch import SEQUENCE_MAX, BatchHeader
 from minibroker.kafka.records.control import TransactionMarker
 
 PRODUCERS = st.integers(0, 2)
-KEPT = 5
+BATCHES_MAX = 5
 LONG_MAX = 2**63 - 1
 
 
-class Sent(NamedTuple):
+class SentBatch(NamedTuple):
     first_sequence: int
     count: int
     first_offset: int
@@ -34,7 +34,7 @@ class Producer(NamedTuple):
     """The model's knowledge: epoch, batches in order, start of the transaction (-1: none)."""
 
     epoch: int
-    sent: tuple[Sent, ...]
+    batches: tuple[SentBatch, ...]
     open_at: int
 
 
@@ -44,8 +44,8 @@ class Model(NamedTuple):
     end_offset: int
 
 
-def next_sequence(sent: Sent) -> int:
-    return (sent.first_sequence + sent.count) % (SEQUENCE_MAX + 1)
+def next_sequence(batch: SentBatch) -> int:
+    return (batch.first_sequence + batch.count) % (SEQUENCE_MAX + 1)
 
 
 class ProducerStateMachine(RuleBasedStateMachine):
@@ -84,52 +84,70 @@ class ProducerStateMachine(RuleBasedStateMachine):
             repeated = self.state.append(
                 self.header(producer, epoch, sequence, count, transactional)
             )
-            found = "new" if repeated is None else repeated.first_offset
+            outcome = "new" if repeated is None else repeated.first_offset
         except KafkaError as error:
-            found = error.code.name
-        assert found == expected
-        if found == "new":
-            self.note(producer, epoch, Sent(sequence, count, self.model.end_offset), transactional)
+            outcome = error.code.name
+        assert outcome == expected
+        if outcome == "new":
+            self.note(
+                producer, epoch, SentBatch(sequence, count, self.model.end_offset), transactional
+            )
 
     def expect(
         self, producer: int, epoch: int, sequence: int, count: int, transactional: bool
     ) -> str | int:
-        known = self.model.producers.get(producer)
-        if known is None:
+        producer_state = self.model.producers.get(producer)
+        if producer_state is None:
             return "new"
-        if epoch == known.epoch:
-            for sent in known.sent[-KEPT:]:
-                if (sent.first_sequence, sent.count) == (sequence, count):
-                    return sent.first_offset
-        if epoch < known.epoch:
+        if epoch == producer_state.epoch:
+            for batch in producer_state.batches[-BATCHES_MAX:]:
+                if (batch.first_sequence, batch.count) == (sequence, count):
+                    return batch.first_offset
+        if epoch < producer_state.epoch:
             return "INVALID_PRODUCER_EPOCH"
-        is_fresh = epoch > known.epoch or not known.sent
-        if sequence != (0 if is_fresh else next_sequence(known.sent[-1])):
+        is_fresh = epoch > producer_state.epoch or not producer_state.batches
+        if sequence != (0 if is_fresh else next_sequence(producer_state.batches[-1])):
             return "OUT_OF_ORDER_SEQUENCE_NUMBER"
-        return "INVALID_TXN_STATE" if known.open_at >= 0 and not transactional else "new"
+        return "INVALID_TXN_STATE" if producer_state.open_at >= 0 and not transactional else "new"
 
-    def note(self, producer: int, epoch: int, sent: Sent, transactional: bool) -> None:
-        known = self.model.producers.get(producer, Producer(epoch, (), -1))
-        earlier = known.sent if known.epoch == epoch else ()
-        open_at = sent.first_offset if transactional and known.open_at < 0 else known.open_at
+    def note(self, producer: int, epoch: int, batch: SentBatch, transactional: bool) -> None:
+        producer_state = self.model.producers.get(producer, Producer(epoch, (), -1))
+        earlier = producer_state.batches if producer_state.epoch == epoch else ()
+        open_at = (
+            batch.first_offset
+            if transactional and producer_state.open_at < 0
+            else producer_state.open_at
+        )
         self.model = Model(
-            {**self.model.producers, producer: Producer(epoch, (*earlier, sent), open_at)},
+            {**self.model.producers, producer: Producer(epoch, (*earlier, batch), open_at)},
             self.model.ended,
-            self.model.end_offset + sent.count,
+            self.model.end_offset + batch.count,
         )
 
     @rule(producer=PRODUCERS, count=st.integers(1, 3), transactional=st.booleans())
     def send_the_next(self, producer: int, count: int, transactional: bool) -> None:
-        known = self.model.producers.get(producer, Producer(0, (), -1))
-        sequence = next_sequence(known.sent[-1]) if known.sent else 0
-        self.send(producer, known.epoch, sequence, count, transactional or known.open_at >= 0)
+        producer_state = self.model.producers.get(producer, Producer(0, (), -1))
+        sequence = next_sequence(producer_state.batches[-1]) if producer_state.batches else 0
+        self.send(
+            producer,
+            producer_state.epoch,
+            sequence,
+            count,
+            transactional or producer_state.open_at >= 0,
+        )
 
     @rule(producer=PRODUCERS, back=st.integers(1, 8))
     def repeat_an_earlier_one(self, producer: int, back: int) -> None:
-        known = self.model.producers.get(producer)
-        if known is not None and len(known.sent) >= back:
-            sent = known.sent[-back]
-            self.send(producer, known.epoch, sent.first_sequence, sent.count, known.open_at >= 0)
+        producer_state = self.model.producers.get(producer)
+        if producer_state is not None and len(producer_state.batches) >= back:
+            batch = producer_state.batches[-back]
+            self.send(
+                producer,
+                producer_state.epoch,
+                batch.first_sequence,
+                batch.count,
+                producer_state.open_at >= 0,
+            )
 
     @rule(
         producer=PRODUCERS,
@@ -145,19 +163,19 @@ class ProducerStateMachine(RuleBasedStateMachine):
 
     @rule(producer=PRODUCERS, is_commit=st.booleans(), step=st.integers(-1, 1))
     def end_a_transaction(self, producer: int, is_commit: bool, step: int) -> None:
-        known = self.model.producers.get(producer, Producer(-1, (), -1))
-        epoch = max(known.epoch + step, 0)
+        producer_state = self.model.producers.get(producer, Producer(-1, (), -1))
+        epoch = max(producer_state.epoch + step, 0)
         marker = TransactionMarker(is_commit, 0)
         header = self.header(producer, epoch, -1, 1, True)
-        if epoch < known.epoch:
+        if epoch < producer_state.epoch:
             with pytest.raises(KafkaError, match="INVALID_PRODUCER_EPOCH"):
                 self.state.append_marker(header, marker)
             return
         completed = self.state.append_marker(header, marker)
         offset = self.model.end_offset
-        sent = known.sent if epoch == known.epoch else ()
+        batches = producer_state.batches if epoch == producer_state.epoch else ()
         ended = self.model.ended
-        if known.open_at < 0:
+        if producer_state.open_at < 0:
             assert completed is None
         else:
             assert completed is not None
@@ -167,9 +185,9 @@ class ProducerStateMachine(RuleBasedStateMachine):
                 if other.open_at >= 0 and key != producer
             ]
             stable = min(still_open, default=offset + 1)
-            assert completed == (producer, known.open_at, offset, not is_commit, stable)
-            ended = (*ended, (known.open_at, offset))
-        producers = {**self.model.producers, producer: Producer(epoch, sent, -1)}
+            assert completed == (producer, producer_state.open_at, offset, not is_commit, stable)
+            ended = (*ended, (producer_state.open_at, offset))
+        producers = {**self.model.producers, producer: Producer(epoch, batches, -1)}
         self.model = Model(producers, ended, offset + 1)
 
     @rule()
@@ -205,13 +223,14 @@ class ProducerStateMachine(RuleBasedStateMachine):
         self.state.load_snapshot(snapshot, 0, 0, LONG_MAX)
         assert self.state.to_snapshot() == snapshot
         producers = {
-            key: known._replace(sent=known.sent[-1:]) for key, known in self.model.producers.items()
+            key: state._replace(batches=state.batches[-1:])
+            for key, state in self.model.producers.items()
         }
         self.model = self.written = Model(producers, (), self.model.end_offset)
 
     @invariant()
     def the_first_unstable_offset_is_the_models(self) -> None:
-        unstable = [known.open_at for known in self.model.producers.values() if known.open_at >= 0]
+        unstable = [state.open_at for state in self.model.producers.values() if state.open_at >= 0]
         unstable += [first for first, _ in self.model.ended]
         assert self.state.first_unstable_offset == min(unstable, default=None)
 

@@ -122,7 +122,7 @@ class Maker:
             field.type = FieldDescriptorProto.Type.Value(f"TYPE_{name.upper()}")
 
 
-def parsed(file: FileDescriptorProto) -> ParsedSchema:
+def schema_of(file: FileDescriptorProto) -> ParsedSchema:
     return parse("PROTOBUF", b64encode(file.SerializeToString()).decode())
 
 
@@ -150,26 +150,26 @@ def test_data_of_a_compatible_writer_is_read(seed: int) -> None:
     maker = Maker(seed)
     writer = maker.file()
     reader = maker.edited(writer)
-    if incompatibilities(parsed(reader), parsed(writer)):
+    if incompatibilities(schema_of(reader), schema_of(writer)):
         return
     for _ in range(5):
-        written, read = message_of(writer), message_of(reader)
-        maker.fill(written)
-        read.ParseFromString(written.SerializeToString())
-        assert_kept(written, read)
+        old, new = message_of(writer), message_of(reader)
+        maker.fill(old)
+        new.ParseFromString(old.SerializeToString())
+        assert_kept(old, new)
 
 
 @settings(max_examples=80)
 @given(seed=SEEDS)
 def test_a_schema_is_compatible_with_itself(seed: int) -> None:
     file = Maker(seed).file()
-    assert not incompatibilities(parsed(file), parsed(file))
+    assert not incompatibilities(schema_of(file), schema_of(file))
 
 
 @settings(max_examples=8)
 @given(seed=SEEDS)
 def test_the_text_of_a_descriptor_is_the_same_schema(seed: int) -> None:
-    schema = parsed(Maker(seed).file())
+    schema = schema_of(Maker(seed).file())
     again = parse("PROTOBUF", schema.canonical)
     assert again.canonical == schema.canonical
     assert again.normalized == schema.normalized

@@ -51,14 +51,14 @@ STORED_IN_KIO = {
 @pytest.fixture(scope="module")
 def questions() -> list[Question]:
     """Return every message in every version, with values that all codecs accept."""
-    found = []
+    all_questions = []
     for spec in load_specs():
         for version in spec.versions:
             values = [ValueMaker(spec, n, tame=True).message(version) for n in range(VALUES_EACH)]
-            found.append(
+            all_questions.append(
                 Question(spec, version, values, [written(spec, v, version) for v in values])
             )
-    return found
+    return all_questions
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,7 @@ def in_order(spec: MessageSpec, value: dict[str, Any], version: int) -> list[Any
 def _in_order(
     spec: MessageSpec, fields: list[dict[str, Any]], value: dict[str, Any], version: int
 ) -> list[Any]:
-    found = []
+    problems = []
     for field in present(fields, version):
         item = value[field["name"]]
         members = spec.members(field)
@@ -101,8 +101,8 @@ def _in_order(
             many = isinstance(item, list)
             parts = [_in_order(spec, members, part, version) for part in (item if many else [item])]
             item = parts if many else parts[0]
-        found.append(item)
-    return found
+        problems.append(item)
+    return problems
 
 
 def nil_as_none(value: Any) -> Any:
@@ -116,29 +116,29 @@ def nil_as_none(value: Any) -> Any:
 def test_kio_reads_and_writes_the_same_bytes(
     release: str, questions: list[Question], kio_answers: dict[str, list[Any]]
 ) -> None:
-    known, wrong = 0, []
+    count, wrong = 0, []
     for question, answers in zip(questions, kio_answers[release], strict=True):
         if answers is None or (release == "0.5.0" and str(question) in KNOWN_DIFFERENCES):
             continue
-        known += 1
+        count += 1
         for value, data, answer in zip(question.values, question.inputs, answers, strict=True):
             problem = problem_with(question, value, data, answer)
             if problem:
                 wrong.append(f"{question}: {problem}")
     assert not wrong, "\n".join(wrong[:20])
-    assert known > 500
+    assert count > 500
 
 
 def problem_with(question: Question, value: dict[str, Any], data: bytes, answer: Any) -> str:
     """Return the fault of one answer of kio, empty if there is none."""
     if isinstance(answer, str):
         return answer
-    seen, output = answer
+    read_value, output = answer
     spec, version = question.spec, question.version
     if output != data:
         return f"ours {data[:120]!r}, kio's {output[:120]!r}"
-    if nil_as_none(in_order(spec, value, version)) != nil_as_none(seen):
-        return f"we wrote {value}, kio saw {seen}"
+    if nil_as_none(in_order(spec, value, version)) != nil_as_none(read_value):
+        return f"we wrote {value}, kio saw {read_value}"
     if to_dict(spec, class_of(spec).read(Reader(output), version), version) != value:
         return "we read kio's bytes otherwise"
     return ""
@@ -147,17 +147,17 @@ def problem_with(question: Question, value: dict[str, Any], data: bytes, answer:
 def test_messages_unknown_to_kio_are_listed(
     questions: list[Question], kio_answers: dict[str, list[Any]]
 ) -> None:
-    found: dict[str, set[int]] = {}
+    values: dict[str, set[int]] = {}
     for question, old, new in zip(questions, *kio_answers.values(), strict=True):
         if old is None and new is None:
             name = question.spec.class_name
             if question.spec.key is None:
                 assert name not in STORED_IN_KIO, name
                 continue
-            found.setdefault(name.removesuffix("Request").removesuffix("Response"), set()).add(
+            values.setdefault(name.removesuffix("Request").removesuffix("Response"), set()).add(
                 question.version
             )
-    assert found == UNKNOWN_TO_KIO
+    assert values == UNKNOWN_TO_KIO
 
 
 @pytest.mark.java
@@ -165,18 +165,18 @@ def test_messages_unknown_to_kio_are_listed(
 def test_kafka_reads_and_writes_the_same_bytes(
     release: str, questions: list[Question], kafka_answers: dict[str, list[Any]]
 ) -> None:
-    known, wrong = 0, []
+    count, wrong = 0, []
     for question, outputs in zip(questions, kafka_answers[release], strict=True):
         if outputs is None or (release == "3.9.1" and str(question) in KNOWN_DIFFERENCES):
             continue
-        known += 1
+        count += 1
         for data, output in zip(question.inputs, outputs, strict=True):
             if isinstance(output, Refusal):
                 wrong.append(f"{question}: {output}")
             elif output != data:
                 wrong.append(f"{question}: ours {data[:120]!r}, Kafka's {output[:120]!r}")
     assert not wrong, "\n".join(wrong[:20])
-    assert known > 550
+    assert count > 550
 
 
 @pytest.mark.java

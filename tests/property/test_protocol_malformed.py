@@ -20,9 +20,11 @@ every_message = pytest.mark.parametrize("spec", SPECS, ids=str)
 
 def sample(spec: MessageSpec, version: int) -> bytes:
     """Return a message of some variety that is short enough to cut at every byte."""
-    found = [encode(spec, ValueMaker(spec, seed).message(version), version) for seed in range(8)]
-    short = [data for data in found if len(data) <= SAMPLE_BYTES_MAX]
-    return max(short, key=len) if short else min(found, key=len)
+    encodings = [
+        encode(spec, ValueMaker(spec, seed).message(version), version) for seed in range(8)
+    ]
+    short = [data for data in encodings if len(data) <= SAMPLE_BYTES_MAX]
+    return max(short, key=len) if short else min(encodings, key=len)
 
 
 def value_or_error(spec: MessageSpec, data: bytes, version: int) -> bool:

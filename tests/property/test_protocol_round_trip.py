@@ -94,10 +94,10 @@ def _values_of_field(
 ) -> st.SearchStrategy[Any]:
     kind = field["type"].removeprefix("[]")
     members = spec.members(field)
-    found = PLAIN[kind] if members is None else values_of(spec, members, version)
+    plain_value = PLAIN[kind] if members is None else values_of(spec, members, version)
     if field["type"].startswith("[]"):
-        found = st.lists(found, max_size=2)
-    return st.none() | found if covers(field.get("nullable"), version) else found
+        plain_value = st.lists(plain_value, max_size=2)
+    return st.none() | plain_value if covers(field.get("nullable"), version) else plain_value
 
 
 @every_message

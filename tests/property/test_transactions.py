@@ -145,21 +145,21 @@ class Model:
     async def check(self) -> None:
         await self.begin(0)  # aborts what is open
         for number in (0, 1):
-            found = await self.world.fetch(index=number)
-            assert found.last_stable_offset == found.high_watermark
-        read = set()
+            records = await self.world.fetch(index=number)
+            assert records.last_stable_offset == records.high_watermark
+        values = set()
         for number in (0, 1):
-            read.update(await self.read(number))
-        assert read == self.committed
+            values.update(await self.read(number))
+        assert values == self.committed
 
     async def read(self, index: int) -> list[bytes]:
         """Return the values that a reader of committed records gets."""
-        found = await self.world.fetch(index=index)
+        fetched = await self.world.fetch(index=index)
         aborted = sorted(
             (transaction.first_offset, transaction.producer_id)
-            for transaction in found.aborted_transactions or ()
+            for transaction in fetched.aborted_transactions or ()
         )
-        data = memoryview(found.records)
+        data = memoryview(fetched.records)
         values: list[bytes] = []
         skipped: set[int] = set()
         for position, header in iterate_headers(data):

@@ -127,10 +127,10 @@ class TreeMachine(RuleBasedStateMachine):
         else:
             self.model = after
         try:
-            found: object = self.run(self.tree.multi(operations))
+            outcome: object = self.run(self.tree.multi(operations))
         except TreeError as error:
-            found = (type(error), error.path)
-        assert found == expected
+            outcome = (type(error), error.path)
+        assert outcome == expected
 
     @rule(path=PATHS, data=DATA)
     def create_with_parents(self, path: str, data: bytes) -> None:
@@ -146,12 +146,12 @@ class TreeMachine(RuleBasedStateMachine):
         else:
             expected = None
             self.model = after
-        found: type[TreeError] | None = None
+        failure: type[TreeError] | None = None
         try:
             self.run(self.tree.create(path, data, make_parents=True))
         except TreeError as error:
-            found = type(error)
-        assert found is expected
+            failure = type(error)
+        assert failure is expected
 
     @rule()
     def restart(self) -> None:
