@@ -7,6 +7,7 @@ since the last one, four times a second at most, and only as many as the rate al
 from __future__ import annotations
 
 import asyncio
+from itertools import islice
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from minibroker.control.shapes import FeedQuery, RequestsQuery
     from minibroker.rig.request_log import RequestLog, SeenRequest
 
+OPEN_MAX: Final = 50
+"""Requests without an answer that an event has."""
+OPEN_SCANNED_MAX: Final = 500
+"""Requests without an answer that one look reads."""
 SCANNED_MAX: Final = 500
 """Requests of one log that one look reads: some 50 µs."""
 LOOK_S_MAX: Final = 0.5
@@ -77,6 +82,8 @@ class RequestFeed:
         self._query = query
         self._totals = {broker_id: log.total for broker_id, log in logs.items()}
         """Broker → number of requests that are behind the last look."""
+        self._open: list[tuple[int | None, str, int]] = []
+        """Broker, connection and correlation id of the requests that were open then."""
 
     async def pieces(self) -> AsyncGenerator[bytes, None]:
         """Yield the events of the stream, for ever."""
@@ -87,7 +94,8 @@ class RequestFeed:
             log.wake(news)
         try:
             first = [view async for view in _paused(self._logs, self._query)]
-            yield event_of("requests", FeedEvent(skipped=0, requests=first))
+            open_views = self._look_at_open()[0]
+            yield event_of("requests", FeedEvent(skipped=0, requests=first, open=open_views))
             last_look_s = monotonic()
             while True:
                 await pace.next_look(news)
@@ -114,7 +122,8 @@ class RequestFeed:
         if len(self._logs) > 1:
             chosen.sort(key=lambda entry: entry[1].at_ms)
         skipped += max(0, len(chosen) - limit)
-        if not chosen and not skipped:
+        open_views, is_changed = self._look_at_open()
+        if not chosen and not skipped and not is_changed:
             return None
         turn = TimeSlice(SLICE_S)
         views = []
@@ -122,7 +131,24 @@ class RequestFeed:
             views.append(view_of(broker_id, request, self._logs[broker_id]))
             if turn.is_over:
                 await turn.pause()
-        return event_of("requests", FeedEvent(skipped=skipped, requests=views))
+        return event_of("requests", FeedEvent(skipped=skipped, requests=views, open=open_views))
+
+    def _look_at_open(self) -> tuple[list[msgspec.Struct], bool]:
+        """Return the chosen requests without an answer, and whether they are others than before."""
+        waiting = [
+            (broker_id, request, log)
+            for broker_id, log in self._logs.items()
+            for request in islice(log.open_requests(), OPEN_SCANNED_MAX)
+            if fits(request, self._query)
+        ]
+        waiting.sort(key=lambda entry: entry[1].machine_ms)
+        del waiting[OPEN_MAX:]
+        keys = [
+            (broker_id, request.client_address, request.correlation_id)
+            for broker_id, request, _ in waiting
+        ]
+        is_changed, self._open = keys != self._open, keys
+        return [view_of(*entry) for entry in waiting], is_changed
 
     def _choice(
         self, chosen: list[tuple[int | None, SeenRequest]], limit: int

@@ -197,6 +197,10 @@ class FeedEvent(AnswerShape):
 
     skipped: Annotated[int, Meta(description="Requests that were left out since the event before.")]
     requests: list[RequestView]
+    open: Annotated[
+        list[RequestView],
+        Meta(description="All requests without an answer, the oldest ones; `duration_ms`: so far."),
+    ]
 
 
 # Faults.

@@ -109,6 +109,8 @@ class AnswerSide:
     def expect(self, pending: Pending) -> None:
         """Put a request at the end of the queue."""
         self.queue.append(pending)
+        if self._desk.is_watched:
+            self._desk.on_expect()
         if pending.is_own:
             self._own_count += 1
             if self.cutter.is_passing:

@@ -47,6 +47,8 @@ class Desk:
         """Get each exchange. Without one no frame is decoded for its content."""
         self.on_event: Callable[[str], None] = lambda _: None
         """Gets a sentence about a connection: unreadable bytes, a broker that cannot be reached."""
+        self.on_expect: Callable[[], object] = bool
+        """Called while somebody looks on, when a request begins to wait for its answer."""
         self.clock = SystemClock()
         self.run: Callable[[Coroutine[None, None, None]], None] = self._run_in_task
         """Runs work beside what calls it."""

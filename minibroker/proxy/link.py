@@ -20,12 +20,13 @@ from minibroker.proxy.request_side import RequestSide
 from minibroker.proxy.upstream import renewed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Iterable
 
     from minibroker.proxy.addresses import Address
     from minibroker.proxy.desk import Desk
     from minibroker.proxy.gates import Gate, Gates
     from minibroker.proxy.login import Session
+    from minibroker.proxy.pending import Pending
     from minibroker.proxy.upstream import Upstream
     from minibroker.proxy.wire import DueCall
 
@@ -152,6 +153,11 @@ class Link:
         self._tasks: set[asyncio.Task[None]] = set()
         self._has_ended = False
         self._has_kafka_ended = False
+
+    @property
+    def pending(self) -> Iterable[Pending]:
+        """Return the requests without their answer, the oldest first."""
+        return self._answers.queue
 
     # The life.
 

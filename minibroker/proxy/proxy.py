@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Final
 
 from minibroker.kafka.errors import ConfigError
@@ -18,7 +19,7 @@ from minibroker.rig.request_log import RequestLog, SeenRequest
 if TYPE_CHECKING:
     import asyncio
     import ssl
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from minibroker.client.settings import ClientSettings
     from minibroker.proxy.addresses import Address
@@ -63,8 +64,10 @@ class KafkaProxy:
         self._upstream = Upstream(settings)
         self.request_log = RequestLog()
         """The last requests."""
+        self.request_log.open_requests = self._open_requests
         if keeps_requests:
             self.watch(self._log)
+            self._desk.on_expect = self.request_log.tell
         self._host = host
         self._advertised_host = advertised_host
         self._links: set[Link] = set()
@@ -171,6 +174,30 @@ class KafkaProxy:
                 number=exchange.number,
             )
         )
+
+    def _open_requests(self) -> Iterator[SeenRequest]:
+        """Yield the requests that wait for their answer, as they stand now."""
+        now_ns = perf_counter_ns()
+        for link in list(self._links):
+            for pending in list(link.pending):
+                head = pending.head
+                if head is None or pending.frame is None:
+                    continue
+                client_id = head.client_id
+                yield SeenRequest(
+                    api=pending.api,
+                    version=head.version,
+                    client_id=None if client_id is None else client_id.decode("utf-8", "replace"),
+                    client_address=link.client_address,
+                    at_ms=pending.at_ms,
+                    duration_ms=(now_ns - pending.started_ns) / 1_000_000,
+                    error=None,
+                    correlation_id=pending.correlation_id,
+                    request_bytes=pending.request_bytes,
+                    fault=None if pending.fault is None else pending.fault.effect,
+                    machine_ms=pending.at_ms,
+                    broker=link.broker_address,
+                )
 
     # Faults.
 

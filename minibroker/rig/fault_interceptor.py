@@ -138,10 +138,12 @@ class FaultInterceptor:
         self.fetching = Fetching() if fetching is None else fetching
         self.connection_uses = ConnectionUses()
         self._request_texts: RequestTexts | None = None
-        """Made when the log is watched or followed first."""
+        """Made when the log is followed first."""
         self._sketches: RequestSketches | None = None
         """Made when the log is followed first."""
+        self.request_log.open.clear()  # a broker that ran here before answers none of them
         self.request_log.describe = self._describe
+        self.request_log.describe_open = self._describe_open
         self.request_log.remembers = self._remembers
         self.request_log.on_left = self._forget_sketches
         self._waiting_by_fault: dict[Fault, set[asyncio.Future[None]]] = {}
@@ -165,18 +167,19 @@ class FaultInterceptor:
 
     def handle(self, call: Call) -> AnyAnswer | WaitingRequest | None:
         """Handle a request with the faults that meet it. Raises ProtocolError."""
-        if self.request_log.is_watched:
-            call.subject = self._texts().question(call)
-            self.request_log.open[call] = None
-        elif self.request_log.is_followed:
-            self._sketched().begin(call)
+        log = self.request_log
+        if log.is_followed:
+            self._sketched().begin(call, every=log.keeps_every)
+            log.open[call] = None
         try:
             outcome = self._handle(call)
         except ProtocolError:  # its connection ends, and `on_end` is not called
-            self.request_log.open.pop(call, None)
+            log.open.pop(call, None)
             raise
         if outcome is not None:
             self.fetching.note(call, outcome)
+            if log.is_followed and isinstance(outcome, WaitingRequest):
+                log.tell()
         return outcome
 
     def _handle(self, call: Call) -> AnyAnswer | WaitingRequest | None:
@@ -207,12 +210,10 @@ class FaultInterceptor:
     def on_end(self, call: Call, answer: AnyAnswer | None) -> None:
         """Note the request with the first error of its answer."""
         says = answer.response if isinstance(answer, Answer) else answer  # a short way's own
-        subject = ""
-        if self.request_log.is_watched:
-            subject = self._texts().exchange(call, says)
-        self.request_log.note_call(call, first_error(says), subject)
-        if self.request_log.is_followed and not subject:
-            self._sketched().end(call, says, self.request_log.total)
+        log = self.request_log
+        log.note_call(call, first_error(says))
+        if log.is_followed:
+            self._sketched().end(call, says, log.total)
         self.connection_uses.note(call)
         self.fetching.note_answer(call, answer)
 
@@ -223,7 +224,7 @@ class FaultInterceptor:
 
     def _texts(self) -> RequestTexts:
         if self._request_texts is None:
-            from minibroker.rig.request_texts import RequestTexts  # noqa: PLC0415  only who watches pays
+            from minibroker.rig.request_texts import RequestTexts  # noqa: PLC0415  for followers
 
             self._request_texts = RequestTexts(self._services.cluster)
         return self._request_texts
@@ -237,6 +238,9 @@ class FaultInterceptor:
 
     def _describe(self, number: int) -> str:
         return "" if self._sketches is None else self._sketches.subject(number)
+
+    def _describe_open(self, call: Any) -> str:
+        return "" if self._sketches is None else self._sketches.subject_of(call, None)
 
     def _remembers(self, number: int) -> bool:
         return self._sketches is not None and self._sketches.remembers(number)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from minibroker.clock import SystemClock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 REQUESTS_MAX: Final = 10_000
 """Most requests that are kept."""
@@ -61,8 +61,8 @@ class SeenRequest(NamedTuple):
     answer_bytes: int | None = None
     """Bytes of the answer, without those of its length; None: nothing was sent."""
     subject: str = ""
-    """Its topics, partitions, offsets, group, transaction, and those of the answer, while somebody
-    watches the log; else nothing."""
+    """Its topics, partitions, offsets, group, transaction, and those of the answer; nothing where
+    the log describes it when it is asked for."""
     fault: str | None = None
     """The effect of the fault that met it, None without one."""
     machine_ms: float = 0.0
@@ -84,6 +84,10 @@ def _no_subject(_number: int) -> str:
     return ""
 
 
+def _no_subject_of_call(_call: LoggedCall) -> str:
+    return ""
+
+
 def _not_remembered(_number: int) -> bool:
     return False
 
@@ -91,16 +95,16 @@ def _not_remembered(_number: int) -> bool:
 class RequestLog(deque[SeenRequest]):
     """The last requests, in the order in which they ended. Belongs to the broker's loop.
 
-    While somebody watches it (`watch`), a request is described, and one that waits for its answer
-    is in `open`. While somebody follows it (`follow`), the last requests are described when they
-    are asked for (`describe`).
+    While somebody follows it (`follow`), a request that waits for its answer is in `open`, and the
+    last requests are described when they are asked for (`describe`).
     """
 
     def __init__(self) -> None:
         super().__init__(maxlen=REQUESTS_MAX)
         self._waiting: set[asyncio.Event] = set()
-        self._watchers = 0
         self._followers = 0
+        self.keeps_every = False
+        """True if `describe` needs each request, not only the first ones of each API in a while."""
         self.describe: Callable[[int], str] = _no_subject
         """Returns the subject of a request by its number, as long as it is remembered."""
         self.remembers: Callable[[int], bool] = _not_remembered
@@ -110,49 +114,53 @@ class RequestLog(deque[SeenRequest]):
         self.total = 0
         """Requests that have ended since the start; a `clear` does not change it."""
         self.open: dict[LoggedCall, None] = {}
-        """Requests without an answer, oldest first, while the log is watched."""
+        """Requests without an answer, oldest first, while the log is followed."""
+        self.describe_open: Callable[[LoggedCall], str] = _no_subject_of_call
+        """Returns the subject of a request in `open`."""
+        self.open_requests: Callable[[], Iterator[SeenRequest]] = self._open_requests
+        """Returns the requests without an answer as they stand now, oldest first: number 0, and the
+        duration until now. A proxy has its own."""
 
-    @property
-    def is_watched(self) -> bool:
-        """Return whether requests are described."""
-        return self._watchers > 0
-
-    def watch(self) -> None:
-        """Describe every request from now on, until an `unwatch` for each `watch`."""
-        self._watchers += 1
-
-    def unwatch(self) -> None:
-        """End one `watch`."""
-        self._watchers -= 1
-        if not self._watchers:
-            self.open.clear()
+    def _open_requests(self) -> Iterator[SeenRequest]:
+        for call in list(self.open):
+            yield seen_request(call, None, self.describe_open(call), 0)
 
     @property
     def is_followed(self) -> bool:
         """Return whether requests are kept for `describe`."""
         return self._followers > 0
 
-    def follow(self) -> None:
-        """Keep what `describe` needs of requests from now on, until a `leave` for each `follow`."""
+    def follow(self, *, every: bool = False) -> None:
+        """Keep what `describe` needs of requests from now on, until a `leave` for each `follow`.
+
+        `every`: of each request, until nobody follows the log.
+        """
         self._followers += 1
+        self.keeps_every |= every
 
     def leave(self) -> None:
         """End one `follow`."""
         self._followers -= 1
         if not self._followers:
+            self.keeps_every = False
+            self.open.clear()
             self.on_left()
 
     def note(self, request: SeenRequest) -> None:
         """Add a request, and wake those who wait for it."""
         self.append(request)
         self.total += 1
+        self.tell()
+
+    def tell(self) -> None:
+        """Wake those who wait for news: a request has ended, or one waits for its answer."""
         for event in self._waiting:
             event.set()
 
-    def note_call(self, call: LoggedCall, error: str | None, subject: str = "") -> None:
+    def note_call(self, call: LoggedCall, error: str | None) -> None:
         """Note that a request is answered now, with this error or without one (None)."""
         self.open.pop(call, None)
-        self.note(seen_request(call, error, subject, self.total + 1))
+        self.note(seen_request(call, error, "", self.total + 1))
 
     def since(self, total: int, limit: int) -> tuple[list[SeenRequest], int]:
         """Return the requests behind the first `total`, the last `limit` of them; and the number of

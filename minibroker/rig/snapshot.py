@@ -20,7 +20,6 @@ from minibroker.cli.quantities import counted
 from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.protocol.releases import RELEASES
 from minibroker.rig.group_views import GroupMember, members_of
-from minibroker.rig.request_log import seen_request
 from minibroker.rig.topic_records import TopicRecord, decoded
 from minibroker.trace.exchange import Exchange
 
@@ -376,11 +375,11 @@ def exchanges_of(
     A sentence about those that are left out is added to `notes`.
     """
     entries = [
-        (request.machine_ms, name, request, is_ended)
+        (request.machine_ms, name, request, is_ended, log)
         for name, log in logs
         for is_ended, requests in (
             (True, log),
-            (False, [seen_request(call, None, "", 0) for call in log.open]),
+            (False, log.open_requests()),
         )
         for request in requests
         if request.machine_ms >= since_ms
@@ -405,11 +404,11 @@ def exchanges_of(
             else None,
             request_bytes=request.request_bytes,
             answer_bytes=request.answer_bytes,
-            subject=request.subject,
+            subject=request.subject or log.describe(request.number),
             error=request.error,
             fault=request.fault,
         )
-        for number, (at_ms, name, request, is_ended) in enumerate(entries[-REQUESTS_MAX:], 1)
+        for number, (at_ms, name, request, is_ended, log) in enumerate(entries[-REQUESTS_MAX:], 1)
     ]
 
 

@@ -122,9 +122,9 @@ class FailureWatch:
             brokers.faults.history.clear()
 
     def begin(self, brokers: Watched) -> None:
-        """Describe the requests of brokers that begin to serve. Called on their loop."""
+        """Follow the requests of brokers that begin to serve. Called on their loop."""
         for log in brokers.request_logs():
-            log.watch()
+            log.follow(every=True)
         self.running.append(brokers)
         self._started.add(brokers)
 

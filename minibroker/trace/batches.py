@@ -76,7 +76,14 @@ class BatchSummary(NamedTuple):
         return f"{self.producer_id} epoch {self.producer_epoch}"
 
 
-def summary_of(records: Buffer) -> tuple[int, str]:
+class BatchesText(NamedTuple):
+    """The text of a summary. It may stand in a message in place of the records."""
+
+    first_offset: int
+    text: str
+
+
+def summary_of(records: Buffer) -> BatchesText:
     """Return the first offset and the text of a summary. Most often records are one plain batch,
     and its header says it all.
     """
@@ -89,9 +96,9 @@ def summary_of(records: Buffer) -> tuple[int, str]:
             text = f"{count_of(max(count, 0), 'record')} {size_text(size_bytes)}"
             if producer_id >= 0:
                 text = f"{text} producer {producer_id} epoch {epoch} sequence {sequence}"
-            return offset, text
+            return BatchesText(offset, text)
     summary = summarize(records)
-    return summary.first_offset, str(summary)
+    return BatchesText(summary.first_offset, str(summary))
 
 
 def summarize(records: Buffer) -> BatchSummary:

@@ -26,7 +26,7 @@ from minibroker.kafka.ids import topic_id_to_text
 from minibroker.kafka.protocol.answer_error import error_name
 from minibroker.kafka.protocol.message import Message
 from minibroker.kafka.protocol.primitives import ZERO_UUID
-from minibroker.trace.batches import count_of, summary_of
+from minibroker.trace.batches import BatchesText, count_of, summary_of
 from minibroker.trace.embedded import assignment_text
 
 if TYPE_CHECKING:
@@ -430,7 +430,7 @@ def _partition(topic: str, partition: Any) -> str:
         return f"{text}{_place(partition, plan)}"
     if not records:
         return text
-    offset, summary = summary_of(records)
+    offset, summary = records if isinstance(records, BatchesText) else summary_of(records)
     return f"{text} @{offset} {summary}" if offset > 0 else f"{text} {summary}"
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+import requests
 from confluent_kafka import Producer
 from selenium.webdriver.common.keys import Keys
 
@@ -124,6 +126,22 @@ def test_requests_come_live_and_a_conversation_is_a_diagram(
     page.until(lambda: any("Produce" in row[1] for row in page.rows("Requests")))
     page.click("td a[title*=diagram]")
     page.until(lambda: "Produce" in (page.find(".diagram svg:not(.ends)").text or ""))
+
+
+def test_a_request_that_waits_is_shown_until_its_answer(
+    page: ConsolePage, console_broker: ConsoleBroker
+) -> None:
+    rule = {"api": "Produce", "client_id": "patient", "hold": True}
+    fault = requests.post(f"{console_broker.url}/faults", json=rule, timeout=WAIT_S).json()
+    page.open("requests?client_id=patient")
+    with ThreadPoolExecutor(1) as pool:
+        write_call = pool.submit(write, console_broker, "orders", b"v", client_id="patient")
+        page.until(lambda: any("Produce" in row[1] for row in page.rows("Waiting for an answer")))
+        assert not any("Produce" in row[1] for row in page.rows("Requests"))
+        requests.delete(f"{console_broker.url}/faults/{fault['id']}", timeout=WAIT_S)
+        write_call.result(WAIT_S)
+    page.until(lambda: any("Produce" in row[1] for row in page.rows("Requests")))
+    page.until(lambda: page.rows("Waiting for an answer") == [])
 
 
 def test_names_and_values_with_markup_are_text(

@@ -12,7 +12,7 @@ const GROUPS = [
 const MORE = ["broker", "peer", "login", "user", "applied"];
 const HINTS = {
   api: "Kafka's name, such as Produce.", error: "Kafka's name of the error to answer.", delay_ms: "Of the answer, by the broker's clock.",
-  drop: "Before or after the work is done.", truncate_bytes: "Then the connection ends.", times: "Empty: without end.",
+  drop: "Before or after the work is done.", truncate_bytes: "Then the connection ends.", bytes_per_s: "Of the answer, only in a proxy.", times: "Empty: without end.",
   skip: "So many requests pass first.", probability: "0 to 1.", seed: "The same seed meets the same requests.",
   applied: "With an error: is the work done?", peer: "With cut_off and slow_follower: its id.", user: "With a fault of logins.",
   topic: "", partition: "", group: "", client_id: "", version: "", twice: "", hold: "", broker: "", login: "",
@@ -20,12 +20,12 @@ const HINTS = {
 const LOOK_MS = 1000;
 const CHOICES_MAX = 20; // more of them are suggested, fewer are a list
 const TYPES = {
-  twice: "boolean", hold: "boolean", applied: "boolean", delay_ms: "number", probability: "number", truncate_bytes: "integer",
+  twice: "boolean", hold: "boolean", applied: "boolean", delay_ms: "number", probability: "number", truncate_bytes: "integer", bytes_per_s: "integer",
   partition: "integer", version: "integer", skip: "integer", times: "integer", seed: "integer", peer: "integer",
 };
 const LABELS = {
   api: "API", error: "Error", delay_ms: "Delay (ms)", drop: "Drop the connection", twice: "Answer twice",
-  truncate_bytes: "Bytes before a cut", hold: "Hold the connection", applied: "Handle it anyway", topic: "Topic",
+  truncate_bytes: "Bytes before a cut", bytes_per_s: "Bytes a second", hold: "Hold the connection", applied: "Handle it anyway", topic: "Topic",
   partition: "Partition", group: "Group", client_id: "Client id", version: "Version", skip: "Requests that pass first",
   times: "Most hits", probability: "Chance", seed: "Seed of the chance", broker: "Of the broker", peer: "Other broker",
   login: "Of a login", user: "User",

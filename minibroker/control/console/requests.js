@@ -8,6 +8,7 @@ import { bytes, clockTime, count, duration, several, visible } from "./values.js
 const ROWS_MAX = 300;
 const SLOW_MS = 1000;
 const DRAW_MS = 500;
+const AGES_MS = 1000;
 
 export async function requests(page) {
   const { query } = page;
@@ -17,7 +18,15 @@ export async function requests(page) {
   page.add(choice(query, slowMs));
   const picture = el("div");
   const state = el("p", { class: "quiet" }, "Waiting for requests …");
-  page.add(picture, state, table.node);
+  const waiting = waitingTable();
+  let open = { rows: [], at: 0 };
+  const showAges = () => {
+    const passed = performance.now() - open.at;
+    waiting.update(open.rows.map((row) => ({ ...row, duration_ms: row.duration_ms + passed })));
+  };
+  const ages = setInterval(showAges, AGES_MS);
+  page.signal.addEventListener("abort", () => clearInterval(ages));
+  page.add(picture, waiting.node, state, table.node);
   const wished = {
     api: query.api, client_id: query.client_id, client_address: query.client_address, broker_id: query.broker_id,
     failed: query.failed, slow_ms: query.only_slow && slowMs, rate: 100, last: 100,
@@ -42,13 +51,15 @@ export async function requests(page) {
     place.scrollTop = isAtEnd ? place.scrollHeight : top;
   };
   page.follow("/live/requests", wished, (name, value) => {
-    if (name === "hello") { rows.length = 0; table.clear(); }
+    if (name === "hello") { rows.length = 0; table.clear(); open.rows = []; showAges(); }
     if (name !== "requests") return;
     total += value.requests.length;
     skipped += value.skipped;
     rows.push(...value.requests);
     rows.splice(0, Math.max(0, rows.length - ROWS_MAX));
     table.prepend(value.requests);
+    open = { rows: value.open, at: performance.now() };
+    showAges();
     state.textContent = `${several(total, "request")}, ${count(skipped)} left out. The newest ${ROWS_MAX} are shown, the newest first.`;
     drawing ??= setTimeout(draw, DRAW_MS);
   }, { inBackground: true });
@@ -75,6 +86,21 @@ function choice(query, slowMs) {
     location.hash = hash("requests", fields);
   });
   return form;
+}
+
+// Requests without an answer, with their ages.
+function waitingTable() {
+  return new LiveTable("Waiting for an answer", [
+    { label: "Since", kind: "short mono", text: (row) => clockTime(row.at_ms) },
+    {
+      label: "Waits for an answer", head: true, kind: "wide", text: (row) => `${row.api} v${row.version} ${row.subject}`,
+      node: (row) => el("span", {}, data(`${row.api} v${row.version}`), row.subject ? el("span", { class: "under preview", title: visible(row.subject) }, data(row.subject)) : ""),
+    },
+    { label: "Client", kind: "wide", text: (row) => `${row.client_id ?? "no client id"} ${row.client_address}`, node: (row) => data(`${row.client_id ?? "no client id"} ${row.client_address}`) },
+    { label: "Age", kind: "num", text: (row) => duration(row.duration_ms) },
+    { label: "Fault", kind: "name", text: (row) => row.fault ?? "", node: (row) => (row.fault ? badge(`fault: ${row.fault}`, "warn") : "") },
+    ...brokerColumn(),
+  ], { key: (row) => `${row.broker_id}-${row.client_address}-${row.correlation_id}`, empty: "No request waits for its answer." });
 }
 
 function requestTable(slowMs) {

@@ -139,13 +139,15 @@ def test_records_of_a_secured_broker_are_not_streamed_without_a_token(
 def test_requests_are_streamed_as_they_come(control: Control) -> None:
     path = "/live/requests?api=Produce&client_id=mine&last=0"
     with EventStreamReader(control.port, path) as stream:
-        assert stream.next("requests") == {"skipped": 0, "requests": []}
+        assert stream.next("requests") == {"skipped": 0, "requests": [], "open": []}
         producer = Producer(
             {"bootstrap.servers": control.broker.bootstrap, "client.id": "mine", "log_level": 0}
         )
         producer.produce("orders", b"v")
         assert producer.flush(60) == 0
-        (request,) = stream.next("requests")["requests"]
+        while not (requests := stream.next("requests")["requests"]):
+            pass  # it still waits for its answer
+        (request,) = requests
         assert (request["api"], request["client_id"]) == ("Produce", "mine")
         assert (request["broker_id"], request["error"]) == (0, None)
     wait_until(lambda: not control.broker._node.request_log._waiting, "nobody waits any more")
@@ -185,6 +187,44 @@ async def test_a_feed_of_slow_and_failed_requests_has_no_others() -> None:
         pieces = RequestFeed({0: log}, query).pieces()
         assert len((await next_event(pieces))["requests"]) == count
         await pieces.aclose()
+
+
+async def test_a_request_without_an_answer_is_open_until_it_ends() -> None:
+    log = RequestLog()
+    waiting = [seen("Fetch")._replace(duration_ms=5_000.0, number=0)]
+    log.open_requests = lambda: iter(waiting)
+    pieces = RequestFeed({0: log}, FeedQuery(api="Fetch")).pieces()
+    (first,) = (await next_event(pieces))["open"]
+    assert (first["api"], first["duration_ms"], first["number"]) == ("Fetch", 5_000.0, 0)
+    waiting.append(seen("Fetch")._replace(correlation_id=9, number=0))
+    waiting.append(seen("Produce"))  # another API
+    log.tell()
+    event = await next_event(pieces)
+    assert [request["correlation_id"] for request in event["open"]] == [first["correlation_id"], 9]
+    assert event["requests"] == []
+    waiting.clear()
+    log.note(seen("Fetch"))
+    event = await next_event(pieces)
+    assert (len(event["requests"]), event["open"]) == (1, [])
+    await pieces.aclose()
+
+
+@pytest.mark.kafka(topics=["orders"])
+def test_a_request_that_a_fault_holds_is_shown_with_its_age(control: Control) -> None:
+    fault = control.broker.faults.add("Metadata", client_id="held", hold=True)
+    with EventStreamReader(control.port, "/live/requests?client_id=held") as stream:
+        assert stream.next("requests")["open"] == []
+        producer = Producer(
+            {"bootstrap.servers": control.broker.bootstrap, "client.id": "held", "log_level": 0}
+        )
+        while not (event := stream.next("requests"))["open"]:
+            assert all(request["api"] != "Metadata" for request in event["requests"])
+        assert event["open"][0]["api"] == "Metadata"
+        assert event["open"][0]["duration_ms"] > 0
+        fault.remove()
+        while event["open"]:
+            event = stream.next("requests")
+        assert producer.list_topics("orders", timeout=60).topics
 
 
 async def test_a_cleared_log_is_followed_from_its_new_beginning() -> None:

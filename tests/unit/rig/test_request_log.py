@@ -168,13 +168,13 @@ async def test_a_future_that_ends_with_an_error_is_noted_with_it(
     assert fetch.error == "UNKNOWN_SERVER_ERROR"
 
 
-# While somebody watches, requests are described.
+# While somebody follows the log, requests are described.
 
 
 @pytest.fixture
 def watched(running: InProcessBroker) -> RequestLog:
     log = log_of(running)
-    log.watch()
+    log.follow(every=True)
     return log
 
 
@@ -190,8 +190,8 @@ async def test_requests_have_subject_sizes_and_numbers(
     await client.call(producing(batch_of(b"a", b"b")), 9)
     await client.call(asking(part()), 11)
     first, second = watched
-    assert first.subject == "acks 1, t-0 2 records 77 B → t-0 @0"
-    assert second.subject == "t-0 @0 → t-0 2 records 77 B"
+    assert watched.describe(first.number) == "acks 1, t-0 2 records 77 B → t-0 @0"
+    assert watched.describe(second.number) == "t-0 @0 → t-0 2 records 77 B"
     assert (first.number, second.number) == (1, 2)
     assert (first.correlation_id, second.correlation_id) == (1, 2)
     assert first.answer_bytes == 48
@@ -199,15 +199,15 @@ async def test_requests_have_subject_sizes_and_numbers(
     assert first.machine_ms <= second.machine_ms
 
 
-async def test_a_log_that_nobody_watches_has_no_subjects(
+async def test_a_log_that_nobody_follows_has_no_subjects(
     running: InProcessBroker, client: RawClient
 ) -> None:
     log = log_of(running)
-    log.watch()
-    log.unwatch()
+    log.follow()
+    log.leave()
     await client.call(producing(batch_of(b"a")), 9)
     (request,) = log
-    assert (request.subject, log.open) == ("", {})
+    assert (log.describe(request.number), log.open) == ("", {})
 
 
 async def test_a_large_request_is_described_by_its_answer(
@@ -215,7 +215,7 @@ async def test_a_large_request_is_described_by_its_answer(
 ) -> None:
     await client.call(producing(batch_of(bytes(LARGE_FRAME_BYTES))), 9)
     (request,) = watched
-    assert request.subject == "→ t-0 @0"
+    assert watched.describe(request.number) == "→ t-0 @0"
 
 
 async def test_a_request_that_waits_is_open_until_its_answer(
@@ -226,8 +226,9 @@ async def test_a_request_that_waits_is_open_until_its_answer(
     async with await running.connect() as other, asyncio.timeout(60):
         while not partition.waiters:
             await other.call(MetadataRequest(topics=[]), 9)
-        (call,) = watched.open
-        assert (call.handler.name, call.subject) == ("Fetch", "t-0 @0")
+        (waiting,) = watched.open_requests()
+        assert (waiting.api, waiting.subject, waiting.number) == ("Fetch", "t-0 @0", 0)
+        assert waiting.duration_ms > 0
         await other.call(producing(batch_of(b"a")), 9)
     await client.receive()
     assert not watched.open

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def only_followed(kafka_broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let nobody watch the log: with `--kafka-report` the plugin does, and nothing is sketched."""
-    monkeypatch.setattr(kafka_broker._node.request_log, "_watchers", 0)
+    """Let nobody else follow the log: with `--kafka-report` the plugin follows every request."""
+    monkeypatch.setattr(kafka_broker._node.request_log, "_followers", 0)
+    monkeypatch.setattr(kafka_broker._node.request_log, "keeps_every", False)
 
 
 def produce(broker: Broker, count: int, size_bytes: int = 1) -> None:
@@ -54,7 +55,7 @@ def test_requests_of_a_followed_log_are_described_when_asked_for(kafka_broker: B
 
 
 @pytest.mark.kafka(topics=["orders"])
-def test_the_answer_of_a_fetch_is_described_at_once(kafka_broker: Broker) -> None:
+def test_the_answer_of_a_fetch_is_kept_without_its_records(kafka_broker: Broker) -> None:
     """It holds maps of files, which may not stay open."""
     log = kafka_broker._node.request_log
     kafka_broker.call(log.follow)
@@ -67,7 +68,7 @@ def test_the_answer_of_a_fetch_is_described_at_once(kafka_broker: Broker) -> Non
     consumer.close()
     fetched = [subject for subject in subjects(kafka_broker, "Fetch") if "1 record" in subject]
     assert "orders-0" in fetched[0]
-    assert "→" in fetched[0]
+    assert "→ orders-0 1 record 69 B" in fetched[0]
     kafka_broker.call(log.leave)
 
 
