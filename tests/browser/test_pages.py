@@ -64,7 +64,7 @@ def open_page(watch: BrowserWatch, tmp_path: Path) -> Open:
 def snapshot() -> Snapshot:
     """Return what a broker is left with by a test whose client has bad names."""
     with Broker(topics=["orders:2", "empty"]) as broker:
-        broker.call(broker.nodes[0].request_log.watch)
+        broker.call(lambda: broker.nodes[0].request_log.follow(every=True))
         settings = {"bootstrap.servers": broker.bootstrap, "log_level": 0}
         producer = Producer({**settings, "client.id": "shop"})
         with broker.faults.add("Produce", error="NOT_LEADER_OR_FOLLOWER", times=1):
