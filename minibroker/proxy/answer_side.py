@@ -178,7 +178,7 @@ class AnswerSide:
             return FrameWay.RAW
         if len(data) - at < _SHORTEST:
             return FrameWay.MORE
-        pending = self.queue.match(correlation_of(data, at))
+        pending = self.queue.match(correlation_of(data, at), self.note_unanswered)
         if pending is None:
             self._desk.on_event(
                 f"{self._wire.broker_address} sent an answer that nobody waits for: it passes"

@@ -14,6 +14,8 @@ from minibroker.kafka.protocol.api_keys import APIS
 from minibroker.proxy.kinds import AnswerWay
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from minibroker.proxy.heads import RequestHead
     from minibroker.rig.faults import Fault
 
@@ -73,9 +75,9 @@ class Pending:
 class PendingQueue(deque[Pending]):
     """The requests of one connection without their answer, the oldest first."""
 
-    def match(self, correlation_id: int) -> Pending | None:
-        """Return the request that an answer of Kafka's is for, after dropping older ones that got
-        none; None where it answers nothing that was asked.
+    def match(self, correlation_id: int, pass_over: Callable[[Pending], None]) -> Pending | None:
+        """Return the request that an answer of Kafka's is for, after `pass_over` took older ones
+        that got none; None where it answers nothing that was asked.
 
         Bytes without a head have a correlation id only if they were a request.
         """
@@ -87,7 +89,7 @@ class PendingQueue(deque[Pending]):
         later = self._later(correlation_id)
         if later:
             for _ in range(later):
-                self.popleft()
+                pass_over(self.popleft())
             return self[0]
         return first if first.head is None else None
 

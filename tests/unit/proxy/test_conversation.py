@@ -112,12 +112,20 @@ def test_an_own_answer_waits_for_a_long_one_that_passes() -> None:
 
 def test_requests_without_an_answer_are_passed_over() -> None:
     """A broker that does not answer one goes on with the next: the ids say which it is."""
-    conversation = Conversation()
+    desk = Desk()
+    shown: list[Exchange] = []
+    desk.onlookers.append(shown.append)
+    conversation = Conversation(desk)
     for number in (1, 2, 3):
         conversation.client_sends(framed(request_bytes(BEAT, 3, number)))
     conversation.kafka_sends(beat(3))
     assert conversation.answered == beat(3)
     assert not conversation.answers.queue
+    assert [(e.correlation_id, e.duration_ms is not None) for e in shown] == [
+        (1, False),
+        (2, False),
+        (3, True),
+    ]
 
 
 def test_api_versions_offers_no_version_whose_addresses_cannot_be_rewritten() -> None:
