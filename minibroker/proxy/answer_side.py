@@ -80,6 +80,7 @@ class AnswerSide:
         self._tail: bytearray | None = None
         """The last bytes of an answer that passes and may have an address at its end."""
         self._is_raw = False
+        self._has_told_stray = False
         self._timer: DueCall | None = None
         self._has_ended = False
 
@@ -180,15 +181,22 @@ class AnswerSide:
             return FrameWay.MORE
         pending = self.queue.match(correlation_of(data, at), self.note_unanswered)
         if pending is None:
-            self._desk.on_event(
-                f"{self._wire.broker_address} sent an answer that nobody waits for: it passes"
-            )
+            self._tell_stray()
             return FrameWay.PASS
         if self._is_looked_at(pending, size):
             return FrameWay.WHOLE
         self.queue.popleft()
         self._begin_passing(pending, size, data, at)
         return FrameWay.PASS
+
+    def _tell_stray(self) -> None:
+        """Say once that Kafka answers what nobody asked: it may do so for ever."""
+        if not self._has_told_stray:
+            self._has_told_stray = True
+            self._desk.on_event(
+                f"{self._wire.broker_address} sent an answer that nobody waits for: it passes, and "
+                "so do others on this connection"
+            )
 
     def _is_looked_at(self, pending: Pending, size: int) -> bool:
         if size > LOOKED_AT_BYTES_MAX:

@@ -128,6 +128,18 @@ def test_requests_without_an_answer_are_passed_over() -> None:
     ]
 
 
+def test_answers_that_nobody_waits_for_pass_and_are_named_once() -> None:
+    desk = Desk()
+    events: list[str] = []
+    desk.on_event = events.append
+    conversation = Conversation(desk)
+    conversation.kafka_sends(beat(7) + beat(8))
+    conversation.kafka_sends(beat(9))
+    assert conversation.answered == beat(7) + beat(8) + beat(9)
+    assert len(events) == 1
+    assert "an answer that nobody waits for" in events[0]
+
+
 def test_api_versions_offers_no_version_whose_addresses_cannot_be_rewritten() -> None:
     conversation = Conversation()
     request = ApiVersionsRequest(client_software_name="c", client_software_version="1")
