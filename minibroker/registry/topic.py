@@ -48,8 +48,8 @@ logger = logging.getLogger(__name__)
 
 READ_BYTES: Final = 256 << 10
 """Bytes of batches that are decoded at once."""
-BATCH_BYTES: Final = 4 << 10
-"""Bytes of entries that are written at once; a larger one is alone."""
+BATCH_BYTES: Final = 2 << 10
+"""Bytes of entries that are written at once, without the loop; a larger one is alone."""
 LARGE_TEXT: Final = 64 << 10
 """Characters of a schema that is written in a thread."""
 SMALL_BYTES: Final = 4 << 10

@@ -206,7 +206,7 @@ class Life:
     async def _plain(self, name: str) -> None:
         index = self.chance.randrange(self.partitions[name])
         value = self._announce(PLAIN, name, index)
-        await self._write(name, index, value, batch_of(b"%d" % value), None)
+        await self._produce(name, index, value, batch_of(b"%d" % value), None)
 
     async def _transact(self, name: str) -> None:
         transactional_id = self.chance.choice(TRANSACTIONAL_IDS)
@@ -267,7 +267,7 @@ class Life:
             base_sequence=sequence,
             is_transactional=True,
         )
-        await self._write(name, index, value, records, transactional_id)
+        await self._produce(name, index, value, records, transactional_id)
 
     def _announce(self, number: int, name: str, index: int) -> int:
         """Return the value of a record, after the report that it is about to be sent."""
@@ -275,7 +275,7 @@ class Life:
         self.report("send", number, name, index, value)
         return value
 
-    async def _write(
+    async def _produce(
         self, name: str, index: int, value: int, records: bytearray, transactional_id: str | None
     ) -> None:
         data = PartitionProduceData(index=index, records=memoryview(records))

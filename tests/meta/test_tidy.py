@@ -61,6 +61,31 @@ STORAGE_DOORS = {
 }
 
 
+def test_a_class_has_one_function_of_each_name() -> None:
+    """The second one would replace the first: no type checker looks at tests."""
+    places = [
+        f"{name_of(path)}:{second.lineno} {second.name}"
+        for path in EVERYTHING
+        for class_ in nodes_of(path, ast.ClassDef)
+        for second in _repeated_functions(class_)
+    ]
+    assert_none(places, "give it a name of its own:")
+
+
+def _repeated_functions(class_: ast.ClassDef) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Return the functions of a class whose name came before; not those with a decorator (setters,
+    overloads).
+    """
+    names: set[str] = set()
+    repeated: list[ast.FunctionDef | ast.AsyncFunctionDef] = []
+    for node in class_.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.decorator_list:
+            if node.name in names:
+                repeated.append(node)
+            names.add(node.name)
+    return repeated
+
+
 def test_a_function_fits_a_screen() -> None:
     places = [
         f"{name_of(path)}:{node.lineno} {node.name}: {node.end_lineno - node.lineno + 1} lines"
