@@ -105,7 +105,7 @@ def measure_killed(side: Side, directory: Path) -> Measured:
             connection, wire.produce_frame(TOPIC, wire.one_record_batch(b"x" * 100)), KILLED_BATCHES
         )
         broker.child.kill()
-    (directory / "data" / RECOVERY_POINTS).unlink()
+    (directory / "data" / RECOVERY_POINTS).unlink(missing_ok=True)
     for snapshot in directory.glob(f"data/{TOPIC}-0/*.snapshot"):
         snapshot.unlink()
     figures = measure_start(side, directory)
