@@ -96,15 +96,21 @@ def setting_of(broker: ConsoleBroker, topic: str, name: str) -> tuple[str, bool]
     return entry.value, entry.is_default
 
 
-def test_a_topic_is_deleted(page: ConsolePage, console_broker: ConsoleBroker) -> None:
-    for name in ("gone-by-page", "gone-by-curl", "gone-by-python"):
-        make_topic(console_broker, name)
-    page.open("topics/gone-by-page")
+def delete_and_come_to(page: ConsolePage, heading: str) -> Lines:
+    """Delete what the page shows, wait for the list, and return the lines of the deletion."""
     page.press("Delete …")
     page.until(lambda: page.find("dialog").is_displayed())
     lines = lines_below(page, "dialog")
     page.press("Delete", "dialog")
-    page.until(lambda: page.find("h1").text == "Topics")
+    page.until(lambda: page.find("h1").text == heading)
+    return lines
+
+
+def test_a_topic_is_deleted(page: ConsolePage, console_broker: ConsoleBroker) -> None:
+    for name in ("gone-by-page", "gone-by-curl", "gone-by-python"):
+        make_topic(console_broker, name)
+    page.open("topics/gone-by-page")
+    lines = delete_and_come_to(page, "Topics")
     assert "gone-by-page" not in names_of_topics(console_broker)
     lines.of("gone-by-page", "gone-by-curl").run_curl()
     assert "gone-by-curl" not in names_of_topics(console_broker)
@@ -119,11 +125,7 @@ def test_a_group_is_deleted(page: ConsolePage, console_broker: ConsoleBroker) ->
             pass
     assert groups <= groups_of(console_broker)
     page.open("groups/left-by-page")
-    page.press("Delete …")
-    page.until(lambda: page.find("dialog").is_displayed())
-    lines = lines_below(page, "dialog")
-    page.press("Delete", "dialog")
-    page.until(lambda: page.find("h1").text == "Groups")
+    lines = delete_and_come_to(page, "Groups")
     assert "left-by-page" not in groups_of(console_broker)
     lines.of("left-by-page", "left-by-curl").run_curl()
     lines.of("left-by-page", "left-by-python").run_python()

@@ -83,8 +83,8 @@ def test_offsets_come_from_the_leaders_and_failures_with_their_partitions(
     inside, beyond = TopicPartition("listed", 0), TopicPartition("listed", 9)
     missing = TopicPartition("never", 0)
     for time_ms, offset in ((LATEST, 7), (EARLIEST, 0), (1, 0), (2**50, -1)):
-        found = admin.list_offsets(client, {inside: time_ms}, is_committed=True)
-        assert found.offsets == {inside: offset}
+        answer = admin.list_offsets(client, {inside: time_ms}, is_committed=True)
+        assert answer.offsets == {inside: offset}
     times = dict.fromkeys((inside, beyond, missing), LATEST)
     listed = admin.list_offsets(client, times, is_committed=False)
     assert listed.offsets == {inside: 7}
