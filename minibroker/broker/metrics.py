@@ -49,13 +49,15 @@ RUNS_MAX: Final = 128
 class TimeSum:
     """A kind of time of one API: how often, the sum in µs, and a histogram. The loop owns it."""
 
-    __slots__ = ("__weakref__", "buckets", "count", "max_us", "total_us")
+    __slots__ = ("buckets", "count", "max_us", "scraped", "total_us")
 
     def __init__(self) -> None:
         self.count = 0
         self.total_us = 0
         self.max_us = 0
         self.buckets = [0] * BUCKET_COUNT
+        self.scraped = (-1, "")
+        """Count and text of the last scrape, the exporter's: most APIs are idle between two."""
 
     def add(self, elapsed_us: int, count: int = 1) -> None:
         """Count `count` equal times of `elapsed_us` microseconds (0 or more)."""

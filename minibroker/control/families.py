@@ -25,7 +25,6 @@ from collections import Counter
 from functools import cache
 from time import monotonic
 from typing import TYPE_CHECKING, Final
-from weakref import WeakKeyDictionary
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 
@@ -43,8 +42,6 @@ if TYPE_CHECKING:
     from minibroker.broker.storage.partition_log import PartitionLog
 
 QUANTILES: Final = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
-_summaries: WeakKeyDictionary[TimeSum, tuple[int, str]] = WeakKeyDictionary()
-"""Count and text of the last scrape; most APIs are idle between two scrapes."""
 _ESCAPED: Final = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
 
 
@@ -83,11 +80,11 @@ def counter(name: str, text: str, value: float) -> str:
 
 def summary(name: str, api_name: str, times: TimeSum) -> str:
     """Return all samples of the times of an API; the last text again if nothing was added."""
-    count, text = _summaries.get(times, (-1, ""))
+    count, text = times.scraped
     if count != times.count:
         values = (*times.quantiles_ms(QUANTILES), times.count, times.total_us / 1000)
         text = _summary_lines(name, api_name) % values
-        _summaries[times] = times.count, text
+        times.scraped = times.count, text
     return text
 
 

@@ -26,6 +26,7 @@ from minibroker.kafka.errors import KafkaError, ProtocolError
 from minibroker.kafka.protocol.answer_error import first_error
 from minibroker.kafka.protocol.api_keys import FETCH, METADATA
 from minibroker.kafka.protocol.primitives import Reader, Writer
+from minibroker.rig.altered_answer import AlteredAnswer
 from minibroker.rig.connection_uses import ConnectionUses
 from minibroker.rig.faults import Facts, Fault, FaultSet
 from minibroker.rig.fetching import Fetching
@@ -87,22 +88,6 @@ def _copied(image: MetadataImage) -> MetadataImage:
 
 
 DROPPED: Final = "connection dropped"
-
-
-class _Altered(Answer):
-    """An answer whose bytes are sent twice, in part, or not at all."""
-
-    __slots__ = ("copies", "inner", "size_bytes")
-
-    def __init__(self, answer: Answer, fault: Fault) -> None:
-        super().__init__(answer.handler, answer.response, answer.version, answer.correlation_id)
-        self.inner = answer
-        self.copies = 2 if fault.twice else 1
-        self.size_bytes = 0 if fault.drop else fault.truncate_bytes
-
-    def encode(self, throttle_time_ms: int) -> list[Any]:
-        frame = b"".join(bytes(part) for part in self.inner.encode(throttle_time_ms))
-        return [frame[: self.size_bytes] * self.copies]
 
 
 class FaultInterceptor:
@@ -338,7 +323,8 @@ def _outcome_of(
 def _altered(answer: Answer, context: RequestContext, fault: Fault) -> Answer:
     if fault.drop or fault.truncate_bytes is not None:
         context.close_connection(f"{fault!r}")  # behind these bytes
-    return _Altered(answer, fault)
+    size_bytes = 0 if fault.drop else fault.truncate_bytes
+    return AlteredAnswer(answer, copies=2 if fault.twice else 1, size_bytes=size_bytes)
 
 
 def _end(future: asyncio.Future[None]) -> None:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from minibroker.broker.cluster.internal_topics import OFFSETS_TOPIC
 from minibroker.broker.config.topic import validate_topic_config
 from minibroker.broker.groups.offsets import NO_EXPIRY, CommittedOffset
-from minibroker.broker.partitions.checking import ReceivedBatch
+from minibroker.broker.partitions.checking import AnyBatch, ReceivedBatch
 from minibroker.broker.partitions.partition import ACKS_ALL
 from minibroker.broker.slices import TimeSlice, run_with_pauses
 from minibroker.kafka.error_codes import ErrorCode
@@ -239,7 +239,7 @@ class SeedLoad:
         broker, partition = await self._leader(batch.topic, batch.partition)
         records = memoryview(batch.records)
         header = read_produced_header(records)
-        received = ReceivedBatch(partition, records, header)
+        received: AnyBatch = ReceivedBatch(partition, records, header)
         now_ms = broker.clock.now_ms()
         if received.check(now_ms):
             await broker.partitions.checker.check_large([received], now_ms)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.kafka.records.batch import iterate_headers
+from minibroker.kafka.records.batch import HEADER_FIELDS, iterate_headers
 from minibroker.kafka.records.record import decode_records
 from tests.golden.old_format_cases import sets, topics
 from tests.golden.record_old_formats import TARGET, create_topics, exchange
@@ -79,7 +79,7 @@ def _contents(data: bytes) -> Any:
         assert header.magic == 2
         fields = {
             name: getattr(header, name)
-            for name in header.__slots__
+            for name in HEADER_FIELDS
             if name not in ("crc", "size_bytes")
         }
         contents.append((fields, decode_records(data, position)))

@@ -17,7 +17,7 @@ import pytest
 
 from minibroker.broker.storage import names
 from minibroker.broker.storage.record_checks import AppendRules
-from minibroker.kafka.records.batch import iterate_headers, read_header
+from minibroker.kafka.records.batch import HEADER_FIELDS, iterate_headers, read_header
 from minibroker.kafka.records.compression import CODEC_NAMES, NONE
 from minibroker.kafka.records.conversion import read_records
 from tests.support import java
@@ -206,7 +206,7 @@ def described(content: bytes) -> list[object]:
             continue
         shown = {
             name: getattr(header, name)
-            for name in header.__slots__
+            for name in HEADER_FIELDS
             if name not in ("crc", "size_bytes")
         }
         found.append((shown, read_records(whole, 0, read_header(whole))))

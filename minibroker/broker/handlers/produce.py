@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from minibroker.broker.handlers.appends.transactions import Verdict
     from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.partitions.append_queue import Flushing
-    from minibroker.broker.partitions.checking import ReceivedBatch
+    from minibroker.broker.partitions.checking import AnyBatch
     from minibroker.broker.partitions.cold_reads import ColdError
     from minibroker.broker.partitions.partition import Partition
     from minibroker.broker.slices import Steps
@@ -108,7 +108,7 @@ async def _when_checked(
     context: RequestContext,
     request: ProduceRequest,
     topics: list[ReceivedTopic],
-    large: list[ReceivedBatch],
+    large: list[AnyBatch],
     cold: list[ColdError],
 ) -> ProduceResponse:
     services = context.services
@@ -250,7 +250,7 @@ def _when_replicated(
 def _append(  # noqa: PLR0917  one call per partition of every request
     context: RequestContext,
     topic: str,
-    batch: ReceivedBatch | None,
+    batch: AnyBatch | None,
     result: PartitionProduceResponse,
     acks: int,
     now_ms: int,

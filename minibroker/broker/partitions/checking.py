@@ -11,7 +11,7 @@ ones. Each worker has one batch in hand at a time: that bounds the memory that b
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
 
 from minibroker.broker.partitions.cold_reads import ColdError
 from minibroker.broker.storage.record_checks import HEADERS_AT_ONCE_MAX, is_quick
@@ -36,17 +36,18 @@ QUICK_BYTES_MAX: Final = 2 * HEADERS_AT_ONCE_MAX
 _FORMAT_0: Final = 0
 _FORMAT_2: Final = 2
 
+Home = TypeVar("Home", bound="Partition | None")
+"""The partition of a batch, None where this broker does not lead it."""
 
-class ReceivedBatch:
+
+class ReceivedBatch(Generic[Home]):
     """The records of one partition in a Produce request, from the request to the append; their
     header is read once. Owned by the loop.
     """
 
     __slots__ = ("checked", "header", "partition", "records")
 
-    def __init__(
-        self, partition: Partition | None, records: memoryview, header: BatchHeader | None
-    ) -> None:
+    def __init__(self, partition: Home, records: memoryview, header: BatchHeader | None) -> None:
         """Take `records` and their header, as `records.batch.read_produced_header` gives it."""
         self.partition = partition
         """The partition to append to, None: it is not led here."""
@@ -117,6 +118,9 @@ class ReceivedBatch:
         return self.checked
 
 
+AnyBatch: TypeAlias = "ReceivedBatch[Partition | None]"
+
+
 def is_short(records: memoryview, header: BatchHeader | None) -> bool:
     """Return whether the check of a batch takes little time, whatever is in it. A message set
     (None) does not say how many messages it holds."""
@@ -145,7 +149,7 @@ class Checker:
         self._short = _Lane(workers.checks)
         self._long = [_Lane(worker) for worker in workers.long_checks]
 
-    async def check_large(self, batches: Sequence[ReceivedBatch], now_ms: int) -> None:
+    async def check_large(self, batches: Sequence[AnyBatch], now_ms: int) -> None:
         """Check batches that would hold the loop, one after the other."""
         for batch in batches:
             partition = batch.partition

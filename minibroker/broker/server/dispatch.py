@@ -310,16 +310,16 @@ class Dispatcher:
         outcome: Answer | WaitingRequest
         try:
             request = future.result()
-        except ProtocolError as error:
-            self._refuse(connection, context, error)
+        except ProtocolError as refusal:
+            self._refuse(connection, context, refusal)
             return
         except Exception:
             _fail(connection, context, f"a {handler.name} request")
             return
         try:
             outcome = attempt(context, handler, request)
-        except ProtocolError as error:
-            self._refuse(connection, context, error)
+        except ProtocolError as refusal:
+            self._refuse(connection, context, refusal)
             return
         except Exception as error:  # a task root: every error of a handler ends here
             outcome = self._answer_beside(context, handler, request, error)

@@ -88,17 +88,26 @@ class SurveyTask:
 _NOTHING: Final = memoryview(b"")
 
 
-class LogRead(NamedTuple):
+class LogRead:
     """The result of a read: bytes of whole batches, the last one perhaps cut.
 
     `segment_base_offset` and `position` say where in the files they begin; `is_first_batch_cut`:
     the bytes are fewer than their first batch, so a client that must make progress needs more.
     """
 
-    records: memoryview
-    segment_base_offset: int
-    position: int
-    is_first_batch_cut: bool
+    __slots__ = ("is_first_batch_cut", "position", "records", "segment_base_offset")
+
+    def __init__(
+        self,
+        records: memoryview,
+        segment_base_offset: int,
+        position: int,
+        is_first_batch_cut: bool,
+    ) -> None:
+        self.records = records
+        self.segment_base_offset = segment_base_offset
+        self.position = position
+        self.is_first_batch_cut = is_first_batch_cut
 
 
 LogPosition = tuple[int, int]

@@ -213,8 +213,8 @@ def _decode(
             records_max=unfolded_records_max(header),
             check_inner_crc=True,
         )
-    except TooManyRecordsError as error:
-        raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, f"{append.partition}: {error}") from error
+    except TooManyRecordsError as excess:
+        raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, f"{append.partition}: {excess}") from excess
     except CorruptionError as error:
         code = ErrorCode.CORRUPT_MESSAGE
         if isinstance(error, MalformedSetError):

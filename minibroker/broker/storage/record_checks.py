@@ -233,10 +233,10 @@ def check_contents(  # noqa: PLR0917  once per produced batch
         body = bytes(records)
     try:
         contents = read_contents(body, start, end, header, is_framed, headers_max)
-    except TooManyRecordsError as error:
+    except TooManyRecordsError as excess:
         if is_bounded:
-            raise LargeBatchError from error
-        raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, f"{partition}: {error}") from error
+            raise LargeBatchError from excess
+        raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, f"{partition}: {excess}") from excess
     except CorruptionError as error:
         code = ErrorCode.INVALID_RECORD
         if isinstance(error, UnreadableLengthError):
@@ -277,10 +277,10 @@ def _unfold(
         limit = min(limit, at_once_max)
     try:
         return decompress(header.codec, records[RECORDS_AT : header.size_bytes], limit)
-    except UnfoldsTooFarError as error:
+    except UnfoldsTooFarError as excess:
         if at_once_max is not None:
-            raise LargeBatchError from error
-        raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, f"{partition}: {error}") from error
+            raise LargeBatchError from excess
+        raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, f"{partition}: {excess}") from excess
     except CorruptionError as error:
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"{partition}: {error}") from error
 
@@ -315,8 +315,8 @@ def read_records(  # noqa: PLR0917  the arguments of `check_contents`
         ):
             raise TooManyRecordsError(f"{header.count} records in {header.size_bytes} bytes")
         decoded = parse_records(body, header, headers_max)
-    except TooManyRecordsError as error:
-        raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, f"{partition}: {error}") from error
+    except TooManyRecordsError as excess:
+        raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, f"{partition}: {excess}") from excess
     except CorruptionError as error:
         raise KafkaError(ErrorCode.INVALID_RECORD, f"{partition}: {error}") from error
     check_records(facts_of(decoded), header, rules, now_ms, partition)

@@ -77,6 +77,23 @@ _UINT32: Final = Struct(">I")
 _INT16: Final = Struct(">h")
 _PRODUCER: Final = Struct(">qhi")
 
+HEADER_FIELDS: Final = (
+    "attributes",
+    "base_offset",
+    "base_sequence",
+    "base_timestamp",
+    "count",
+    "crc",
+    "last_offset_delta",
+    "leader_epoch",
+    "magic",
+    "max_timestamp",
+    "producer_epoch",
+    "producer_id",
+    "size_bytes",
+)
+"""The attributes of a `BatchHeader`. A compiled class has no `__slots__` that one could read."""
+
 
 class BatchHeader:
     """The fields of one batch, as read; later changes to the buffer do not show here.
@@ -86,21 +103,7 @@ class BatchHeader:
     these formats lack are -1 (count: 1).
     """
 
-    __slots__ = (
-        "attributes",
-        "base_offset",
-        "base_sequence",
-        "base_timestamp",
-        "count",
-        "crc",
-        "last_offset_delta",
-        "leader_epoch",
-        "magic",
-        "max_timestamp",
-        "producer_epoch",
-        "producer_id",
-        "size_bytes",
-    )
+    __slots__ = HEADER_FIELDS
 
     def __init__(  # noqa: PLR0917  positional, as the struct yields them: half the time of keywords
         self,
@@ -165,7 +168,7 @@ class BatchHeader:
         return self.producer_id > -1
 
     def __repr__(self) -> str:
-        fields = ", ".join(f"{name}={getattr(self, name)}" for name in self.__slots__)
+        fields = ", ".join(f"{name}={getattr(self, name)}" for name in HEADER_FIELDS)
         return f"BatchHeader({fields})"
 
 

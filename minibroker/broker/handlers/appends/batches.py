@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from minibroker.broker.handlers.appends.routes import FIRST_WITH_TOPIC_IDS
-from minibroker.broker.partitions.checking import ReceivedBatch
+from minibroker.broker.partitions.checking import AnyBatch, ReceivedBatch
 from minibroker.broker.security.acls import Operation, ResourceType
 from minibroker.broker.slices import gather
 from minibroker.kafka.error_codes import ErrorCode
@@ -45,7 +45,7 @@ class ReceivedTopic(NamedTuple):
     name: str | None
     """None where the request has only an id, and no topic has it."""
     data: TopicProduceData
-    batches: list[tuple[PartitionProduceData, ReceivedBatch | None]]
+    batches: list[tuple[PartitionProduceData, AnyBatch | None]]
     """In the order of the request; None where the records are null."""
     is_authorized: bool = True
     """False if the client may not write to the topic; then no batch is here."""
@@ -60,10 +60,10 @@ def receive_batches(context: RequestContext, request: ProduceRequest) -> Steps[l
     topics = []
     for topic in request.topic_data:
         name = _topic_name(context, topic)
-        batches: list[tuple[PartitionProduceData, ReceivedBatch | None]] = []
+        batches: list[tuple[PartitionProduceData, AnyBatch | None]] = []
         for data in topic.partition_data:
             yield
-            batch = None
+            batch: AnyBatch | None = None
             records = data.records
             if records is not None:
                 assert isinstance(records, memoryview)
@@ -74,9 +74,7 @@ def receive_batches(context: RequestContext, request: ProduceRequest) -> Steps[l
     return topics
 
 
-def check_batches(
-    context: RequestContext, topics: list[ReceivedTopic]
-) -> Steps[list[ReceivedBatch]]:
+def check_batches(context: RequestContext, topics: list[ReceivedTopic]) -> Steps[list[AnyBatch]]:
     """Check the small batches, and return those that are to be checked beside the loop."""
     version = context.version
     now_ms = context.services.clock.now_ms()
@@ -104,7 +102,7 @@ def cold_producers(topics: list[ReceivedTopic]) -> Steps[list[ColdError]]:
     return loads
 
 
-def _batches_of(topics: list[ReceivedTopic]) -> Iterator[ReceivedBatch | None]:
+def _batches_of(topics: list[ReceivedTopic]) -> Iterator[AnyBatch | None]:
     for topic in topics:
         for _, batch in topic.batches:
             yield batch
@@ -164,7 +162,7 @@ def _if_allowed(context: RequestContext, topic: ReceivedTopic) -> ReceivedTopic:
         return topic
     if context.authorize(Operation.WRITE, ResourceType.TOPIC, topic.name):
         return topic
-    batches: list[tuple[PartitionProduceData, ReceivedBatch | None]] = [
+    batches: list[tuple[PartitionProduceData, AnyBatch | None]] = [
         (data, None) for data, _ in topic.batches
     ]
     return ReceivedTopic(topic.name, topic.data, batches, is_authorized=False)

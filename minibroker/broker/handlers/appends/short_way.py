@@ -107,7 +107,7 @@ _NAME_AT: Final = COMPACT_HEAD.size
 _UUID_BYTES: Final = 16
 
 
-class BatchAnswer(ReceivedBatch):
+class BatchAnswer(ReceivedBatch["Partition"]):
     """A batch, and the answer to it; `AppendQueue.commit` may still turn that into an error."""
 
     __slots__ = (
@@ -119,7 +119,6 @@ class BatchAnswer(ReceivedBatch):
         "refusal",
     )
 
-    partition: Partition
     base_offset: int
     log_append_time_ms: int
     log_start_offset: int

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from minibroker.broker.handlers.appends.batches import ReceivedTopic, Refusals
     from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.handlers.common.transaction_verification import Codes
-    from minibroker.broker.partitions.checking import ReceivedBatch
+    from minibroker.broker.partitions.checking import AnyBatch
     from minibroker.broker.slices import Steps
     from minibroker.kafka.records.batch import BatchHeader
 
@@ -121,7 +121,7 @@ def _transactional(
                 yield None
 
 
-def _is_to_verify(context: RequestContext, batch: ReceivedBatch, header: BatchHeader) -> bool:
+def _is_to_verify(context: RequestContext, batch: AnyBatch, header: BatchHeader) -> bool:
     if not header.is_transactional or header.producer_id < 0:
         return False
     try:

@@ -13,7 +13,13 @@ from minibroker.broker.storage.record_checks import AppendRules
 from minibroker.broker.storage.validator import check_before_append
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
-from minibroker.kafka.records.batch import BatchHeader, crc_is_valid, read_header, set_timestamps
+from minibroker.kafka.records.batch import (
+    HEADER_FIELDS,
+    BatchHeader,
+    crc_is_valid,
+    read_header,
+    set_timestamps,
+)
 from minibroker.kafka.records.builder import build_batch
 from minibroker.kafka.records.compression import CODEC_NAMES
 from minibroker.kafka.records.control import TransactionMarker, build_marker
@@ -93,7 +99,7 @@ def assert_stored(records: memoryview, header: BatchHeader, codec: str) -> None:
     assert records.nbytes == header.size_bytes
     assert crc_is_valid(records, 0, len(records))
     stored = read_header(records)
-    assert all(getattr(stored, name) == getattr(header, name) for name in header.__slots__)
+    assert all(getattr(stored, name) == getattr(header, name) for name in HEADER_FIELDS)
     assert (header.base_offset, header.leader_epoch) == (100, 7)
     assert CODEC_NAMES[header.codec] == codec
     decoded = decode_records(records)
