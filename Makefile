@@ -23,6 +23,9 @@ APICURIO := build/apicurio-$(APICURIO_VERSION)/.done
 # The wheels that the image is made of; the tests make its files from them, without Docker.
 IMAGE_WHEELS := build/image-wheels
 
+# The compiled wheel, and an environment and a copy of the tests for it.
+COMPILED := build/compiled
+
 # Clients of other languages, each fetched where its tool chain is; without it its tests are named as not run.
 NODE_MODULES := build/node/.done
 SARAMA_MEMBER := build/sarama-member
@@ -47,7 +50,7 @@ OTHER_CLIENTS := $(if $(shell command -v npm),kafkajs $(CLIENTS)/typescript/.don
 # Python keeps what it compiled, whatever the environment says: the tests start hundreds of brokers.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run quick matrix coverage examples nightly dist wheels docs test fuzz crash simulation fire pipeline-fire standalone situations move outgrow secure-move client-suites proxy-suites lint format bench bench-diff waits pictures release-dialogues smoke console-tail java registry registry-calls kerberos kafkajs sarama secured-client numbered-client registry-client compose-reader actionlint generate clean
+.PHONY: help run quick matrix coverage examples nightly dist compiled compiled-test wheels docs test fuzz crash simulation fire pipeline-fire standalone situations move outgrow secure-move client-suites proxy-suites lint format bench bench-diff waits pictures release-dialogues smoke console-tail java registry registry-calls kerberos kafkajs sarama secured-client numbered-client registry-client compose-reader actionlint generate clean
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -203,6 +206,14 @@ dist: $(VENV)/.test ## source archive and wheel in dist/; the wheel tried in an 
 	$(BIN)/python -m build --outdir dist .
 	$(BIN)/python -m tests.support.installed dist/*.whl
 
+# The tests of the rules of a broker; those of the repository itself are about sources.
+COMPILED_TESTS = tests/unit tests/property tests/fuzz tests/golden tests/compat
+compiled: $(COMPILED)/.wheel ## the wheel with compiled hot modules, in build/compiled/wheels; needs a C compiler, a minute
+
+compiled-test: $(COMPILED)/.wheel $(KIO_OLD)/.done $(KIO_NEW)/.done java $(OTHER_CLIENTS) ## unit, property, fuzz and differential tests on the compiled wheel, 25 minutes (ARGS=…: these tests)
+	$(BIN)/python -m tests.support.compiled $(COMPILED)/wheels/minibroker-*.whl $(COMPILED)
+	cd $(COMPILED)/tree && ../environment/bin/python -m pytest -n 3 --dist loadfile $(if $(strip $(ARGS)),$(ARGS),$(COMPILED_TESTS))
+
 wheels: $(VENV)/.test ## which dependencies have a wheel for each system and Python, asked of the package index, 5 minutes
 	$(BIN)/python -m tests.support.wheels
 
@@ -261,6 +272,13 @@ $(IMAGE_WHEELS)/.kerberos: $(IMAGE_WHEELS)/.done
 	touch $@
 
 EXAMPLES_INSTALL = -m pip install --quiet --disable-pip-version-check --editable '.[testing]' --editable '.[control]' pytest-timeout
+
+# What compiles stands in .test, so nothing is fetched. The hook writes nothing into the sources.
+$(COMPILED)/.wheel: .ci/compiled_wheel.py $(shell find minibroker -name '*.py') $(VENV)/.test
+	rm -rf $(@D)/wheels
+	HATCH_BUILD_HOOK_ENABLE_CUSTOM=1 $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps \
+	  --no-build-isolation --wheel-dir $(@D)/wheels .
+	touch $@
 
 $(EXAMPLES)/.done: pyproject.toml $(EXAMPLE_REQUIREMENTS)
 	rm -rf $(@D)

@@ -40,6 +40,7 @@ def run(plan: StatusPlan, out: TextIO, errors: TextIO) -> int:
         return EXIT_OK
     rows = [
         ("pid", str(background.pid)),
+        *([("version", background.version)] if background.version else ()),
         ("uptime", _uptime(background)),
         ("topics", _topics(background)),
         ("data", ", ".join(background.data) or "in memory"),

@@ -1,4 +1,4 @@
-"""`minibroker version`: the version of this installation."""
+"""`minibroker version`: the version of this installation, and whether it is compiled."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ class VersionPlan(NamedTuple):
 
 
 def run(plan: VersionPlan, out: TextIO, errors: TextIO) -> int:
-    """Write the version; return the exit code."""
-    out.write(f"minibroker {__version__}\n")
+    """Write the version and the kind of package; return the exit code."""
+    from minibroker.compilation import package_kind  # noqa: PLC0415  not for help
+
+    out.write(f"minibroker {__version__} ({package_kind()})\n")
     return EXIT_OK
 
 
 VERB: Final = Verb(
     name="version",
-    does="show the version",
+    does="show the version, and whether it is the compiled package",
     plan=VersionPlan,
     run=run,
     exits="",

@@ -78,6 +78,8 @@ class Background(NamedTuple):
     """`stop` has ended it."""
     registry: Sequence[str] = ()
     """The URL of each schema registry."""
+    version: str = ""
+    """The version that runs, and its kind of package; empty for one that did not write it yet."""
 
     @property
     def ready_lines(self) -> list[str]:

@@ -164,7 +164,9 @@ def test_a_mistyped_verb_names_the_near_one(capsys: pytest.CaptureFixture[str]) 
         "minibroker: unknown verb 'check-lgo' (did you mean check-log?); see minibroker --help\n"
     )
     assert program.main(["help", "version"]) == 0
-    assert capsys.readouterr().out.startswith("minibroker version: show the version\n")
+    assert capsys.readouterr().out.startswith(
+        "minibroker version: show the version, and whether it is the compiled package\n"
+    )
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="not run: no /dev/full here")

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from minibroker import __version__
 from minibroker.client import admin
 from minibroker.client.client import Client
 from minibroker.client.settings import client_settings
+from minibroker.compilation import package_kind
 from minibroker.verbs.background.state import StateDirectory, StateOptions
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ def test_it_runs_until_it_is_stopped(run: Command, up: Command, state: Path) -> 
     code, output, _ = run("status")
     assert code == 0
     assert output.startswith(f"minibroker is running at {address_of(started)}\n  pid      ")
+    assert f"\n  version  {__version__} ({package_kind()})\n" in output
     assert "\n  topics   1\n" in output
     assert f"\n  data     {state.parent / 'd'}\n" in output
 

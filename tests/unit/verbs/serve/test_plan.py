@@ -18,6 +18,7 @@ from minibroker.broker.config.options import TopicToCreate, parse_topic
 from minibroker.broker.security.listener_tls import ListenerTls
 from minibroker.cli import main
 from minibroker.cli.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, UsageError
+from minibroker.compilation import package_kind
 from minibroker.verbs.serve.plan import parse_serve
 from minibroker.verbs.serve.settings import build
 from tests.support.certificates import shake_hands
@@ -130,7 +131,7 @@ def test_wrong_usage(words: list[str], sentence: str, capsys: pytest.CaptureFixt
 
 def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["version"]) == EXIT_OK
-    assert capsys.readouterr().out == f"minibroker {__version__}\n"
+    assert capsys.readouterr().out == f"minibroker {__version__} ({package_kind()})\n"
     assert main(["--help"]) == EXIT_OK
     assert "\n  serve  " in capsys.readouterr().out
     assert main(["serve", "--help"]) == EXIT_OK
