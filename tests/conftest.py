@@ -185,15 +185,15 @@ def minibroker(
 @pytest.fixture
 def new_broker(tmp_path: Path) -> Iterator[Callable[..., Minibroker]]:
     """Yield a function that makes and starts minibrokers below the test's own directory."""
-    made: list[Minibroker] = []
+    brokers: list[Minibroker] = []
 
     def make(name: str = "data", *, start: bool = True, **options: object) -> Minibroker:
         broker = Minibroker(tmp_path / name, tmp_path / f"{name}.log", **options)  # type: ignore[arg-type]
-        made.append(broker)
+        brokers.append(broker)
         return broker.start() if start else broker
 
     yield make
-    for broker in made:
+    for broker in brokers:
         broker.kill()
 
 
@@ -208,20 +208,20 @@ def new_kafka(
     zookeeper: ZooKeeper, tmp_path: Path, kafka_settings: dict[str, str]
 ) -> Iterator[Callable[[str, Path], KafkaPeer]]:
     """Yield a function that makes and starts Apache Kafka 3.9.1 on a chroot and a log directory."""
-    made: list[KafkaPeer] = []
+    peers: list[KafkaPeer] = []
 
     def make(chroot: str, log_dir: Path) -> KafkaPeer:
         peer = KafkaPeer(
             "3.9.1",
-            tmp_path / f"kafka-{len(made)}",
+            tmp_path / f"kafka-{len(peers)}",
             zookeeper=f"{zookeeper.connect}/{chroot}",
             log_dir=log_dir,
             settings=kafka_settings,
         )
-        made.append(peer)
+        peers.append(peer)
         peer.start()
         return peer
 
     yield make
-    for peer in made:
+    for peer in peers:
         peer.kill()

@@ -6,10 +6,10 @@ from dead_letters import ATTEMPTS, Worker
 
 class Handler:
     def __init__(self):
-        self.seen = []
+        self.values = []
 
     def __call__(self, value):
-        self.seen.append(value)
+        self.values.append(value)
         if value.startswith(b"bad"):
             raise ValueError("no such account")
 
@@ -40,7 +40,7 @@ def test_records_that_cannot_be_handled_are_set_aside_and_the_rest_goes_on(kafka
     kafka.produce("payments", b"bad 2", key=b"account-2", headers=[("trace", b"abc")])
     kafka.produce("payments", b"good 3")
     run(worker, 3)
-    assert handler.seen == [b"good 1", *[b"bad 2"] * ATTEMPTS, b"good 3"]
+    assert handler.values == [b"good 1", *[b"bad 2"] * ATTEMPTS, b"good 3"]
     (dead,) = kafka.records("payments.dlq")
     assert (dead.key, dead.value) == (b"account-2", b"bad 2")
     assert dict(dead.headers) == {
@@ -79,5 +79,5 @@ def test_a_worker_that_lost_its_session_joins_again_and_goes_on(kafka, worker, h
     run(worker, 1)
     kafka.wait_for_requests("SyncGroup", 2)
     # Twice, when it was fetched before the worker had joined again: that commit is refused.
-    assert handler.seen in ([b"1", b"2"], [b"1", b"2", b"2"])
+    assert handler.values in ([b"1", b"2"], [b"1", b"2", b"2"])
     assert kafka.committed("bank") == {("payments", 0): 2}

@@ -13,13 +13,13 @@ class Mailer:
 
     def __init__(self, failures=0):
         self.failures = failures
-        self.sent = asyncio.Queue()
+        self.mails = asyncio.Queue()
 
     async def send(self, address, text):
         if self.failures:
             self.failures -= 1
             raise ConnectionError("the mail server is away")
-        await self.sent.put((address, text))
+        await self.mails.put((address, text))
 
 
 async def ask_for_mails(kafka, *addresses):
@@ -51,7 +51,7 @@ async def test_a_worker_sends_a_mail(kafka):
     mailer = Mailer()
     async with working(kafka, mailer):
         await ask_for_mails(kafka, "a@example.org")
-        assert await mailer.sent.get() == ("a@example.org", "welcome")
+        assert await mailer.mails.get() == ("a@example.org", "welcome")
 
 
 async def test_mails_wait_until_a_worker_starts(kafka):
@@ -59,7 +59,7 @@ async def test_mails_wait_until_a_worker_starts(kafka):
     assert [record.json()["task_name"] for record in kafka.records(TOPIC)] == ["send_mail"] * 2
     mailer = Mailer()
     async with working(kafka, mailer):
-        addresses = {(await mailer.sent.get())[0] for _ in range(2)}
+        addresses = {(await mailer.mails.get())[0] for _ in range(2)}
     assert addresses == {"a@example.org", "b@example.org"}
     assert kafka.lag(GROUP) == {(TOPIC, 0): 0}
 
@@ -68,7 +68,7 @@ async def test_a_mail_that_fails_is_tried_again(kafka):
     mailer = Mailer(failures=ATTEMPTS - 1)
     async with working(kafka, mailer):
         await ask_for_mails(kafka, "a@example.org")
-        await mailer.sent.get()
+        await mailer.mails.get()
     assert len(kafka.records(TOPIC)) == ATTEMPTS  # a retry is a record of its own
 
 

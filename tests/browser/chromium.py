@@ -236,8 +236,8 @@ class ConsolePage:
         try:
             WebDriverWait(self.driver, timeout_s, LOOK_S).until(looks)
         except TimeoutException:
-            shown = self.words[:WORDS_MAX]
-            raise AssertionError(f"not within {timeout_s} s; the page shows:\n{shown}") from None
+            text = self.words[:WORDS_MAX]
+            raise AssertionError(f"not within {timeout_s} s; the page shows:\n{text}") from None
 
     def prefer(self, scheme: str) -> None:
         """Take light or dark colours, as the system would say."""

@@ -110,11 +110,11 @@ def test_the_plot_of_a_lag_moves_with_it(page: ConsolePage, console_broker: Cons
     with committed(console_broker, "slow-group", "lagging", 0):
         page.open("groups/slow-group")
         page.until(lambda: page.find(".plot .now").text == "0")
-        before = page.find(".plot polyline").get_attribute("points")
+        old_points = page.find(".plot polyline").get_attribute("points")
         for _ in range(7):
             write(console_broker, "lagging", b"v")
         page.until(lambda: page.find(".plot .now").text == "7")
-        assert page.find(".plot polyline").get_attribute("points") != before
+        assert page.find(".plot polyline").get_attribute("points") != old_points
         page.until(lambda: page.rows("Offsets")[0][2:5] == ["0", "7", "7"])
 
 

@@ -133,9 +133,11 @@ def test_a_connection_is_ended(page: ConsolePage, console_broker: ConsoleBroker)
     with committed(console_broker, "cut-off", "cut-off", 0, **{"client.id": "to-be-ended"}):
         page.open("clients")
         page.until(lambda: any("to-be-ended" in row[0] for row in page.rows("Connections")))
-        before = {row[1].split()[0] for row in page.rows("Connections")}
+        old_connections = {row[1].split()[0] for row in page.rows("Connections")}
         page.press("End")
-        page.until(lambda: not before <= {row[1].split()[0] for row in page.rows("Connections")})
+        page.until(
+            lambda: not old_connections <= {row[1].split()[0] for row in page.rows("Connections")}
+        )
 
 
 def test_records_are_found_by_offset_time_and_key(

@@ -235,7 +235,7 @@ def test_records_of_each_kind_are_written(page: ConsolePage, console_broker: Con
     make_topic(console_broker, "kinds")
     page.open("records/kinds")
     page.unfold("Write a record")
-    written = 0
+    end_offset = 0
     for kind, typed, value in (
         ("text", "täxt 'with' \"quotes\" and $HOME", "täxt 'with' \"quotes\" and $HOME".encode()),
         ("json", '{"a": [1, null]}', b'{"a": [1, null]}'),
@@ -248,14 +248,14 @@ def test_records_of_each_kind_are_written(page: ConsolePage, console_broker: Con
         page.fill("headers", "trace=4bf9\nempty=", "details")
         lines = lines_below(page, "details")
         page.press("Write")
-        at = f"at offset {written}."
+        at = f"at offset {end_offset}."
         page.until(lambda at=at: at in page.find("#notice").text)  # type: ignore[misc]
         lines.run_curl()
         lines.run_python()
-        for message in consumed(console_broker, "kinds", written, 3):
+        for message in consumed(console_broker, "kinds", end_offset, 3):
             assert (message.key(), message.value()) == (b"k", value)
             assert message.headers() == [("trace", b"4bf9"), ("empty", b"")]
-        written += 3
+        end_offset += 3
 
 
 def test_faults_are_removed(page: ConsolePage, console_broker: ConsoleBroker) -> None:

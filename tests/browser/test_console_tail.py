@@ -54,7 +54,7 @@ class PageSize(NamedTuple):
         return cls(int(heap["usedSize"]), int(nodes["nodes"]), int(rows))
 
 
-def shown(page: ConsolePage) -> int:
+def record_count(page: ConsolePage) -> int:
     """Return how many records the tail has shown or left out."""
     words = page.find(".state").text.replace(",", "").split()
     return int(words[0]) + int(words[2]) if "left" in words else 0
@@ -80,10 +80,10 @@ def test_a_page_does_not_grow_with_the_records_of_its_tail(
     page.fill("rate", "200")
     page.until(lambda: "Waiting for records" in page.find(".state").text)
     burst(producer, "bursts", RATE // 10)
-    page.until(lambda: shown(page) == RATE // 10)
+    page.until(lambda: record_count(page) == RATE // 10)
     first = PageSize.of(page)
     burst(producer, "bursts", RATE)
-    page.until(lambda: shown(page) == RATE + RATE // 10)
+    page.until(lambda: record_count(page) == RATE + RATE // 10)
     last = PageSize.of(page)
     assert last.rows <= ROWS_MAX
     assert last.nodes <= NODES_MAX
@@ -95,7 +95,7 @@ def test_a_page_does_not_grow_with_the_records_of_its_tail(
 def follow_for(page: ConsolePage, broker: ConsoleBroker, producer: Producer) -> None:
     """Write at a steady rate, and measure once a second."""
     is_over = threading.Event()
-    total = shown(page)
+    total = record_count(page)
 
     def write() -> None:
         begin = time.monotonic()
@@ -114,7 +114,7 @@ def follow_for(page: ConsolePage, broker: ConsoleBroker, producer: Producer) -> 
             delays.append(samples.next("sample")["values"][place])
             sizes.append(PageSize.of(page))
     writer.join()
-    page.until(lambda: shown(page) == total + SECONDS * RATE)
+    page.until(lambda: record_count(page) == total + SECONDS * RATE)
     for size, delay_ms in zip(sizes, delays, strict=True):
         logger.info(
             "%d KiB, %d nodes, %d rows, loop %s ms",

@@ -76,9 +76,9 @@ def snapshot() -> Snapshot:
         )
         consumer.subscribe(["orders"])
         consumer.commit(consumer.consume(3, 60)[-1], asynchronous=False)
-        taken = broker.snapshot()
+        final_snapshot = broker.snapshot()
         consumer.close()
-    return taken
+    return final_snapshot
 
 
 @pytest.fixture(scope="module")

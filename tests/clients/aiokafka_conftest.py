@@ -67,11 +67,11 @@ class Missing:
     __truediv__ = __getattr__
 
 
-def wait_until(holds: Callable[[], bool], what: str) -> None:
+def wait_until(holds: Callable[[], bool], condition: str) -> None:
     """Ask Kafka until it says so. Raises AssertionError."""
     deadline = time.monotonic() + WAIT_SECONDS
     while not holds():
-        assert time.monotonic() < deadline, f"not so after {WAIT_SECONDS:g} s: {what}"
+        assert time.monotonic() < deadline, f"not so after {WAIT_SECONDS:g} s: {condition}"
 
 
 def all_acls(user: str | None = None) -> AclBindingFilter:

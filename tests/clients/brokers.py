@@ -18,7 +18,7 @@ def brokers_of(
     directory: Path, connect: str, ports: Mapping[int, int], settings: Mapping[int, dict[str, str]]
 ) -> dict[int, ConfiguredMinibroker]:
     """Return brokers that are not started; `ports` and `settings` by id."""
-    made = {}
+    brokers = {}
     for broker_id, port in ports.items():
         peer = KafkaPeer(
             "3.9.1",
@@ -28,8 +28,8 @@ def brokers_of(
             port=port,
             common={},
         )
-        made[broker_id] = ConfiguredMinibroker(peer, directory / f"broker-{broker_id}.log")
-    return made
+        brokers[broker_id] = ConfiguredMinibroker(peer, directory / f"broker-{broker_id}.log")
+    return brokers
 
 
 def start_all(brokers: Mapping[int, ConfiguredMinibroker]) -> None:

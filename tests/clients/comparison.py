@@ -50,10 +50,10 @@ def verdict(directly: Results, through: Results, repeats: list[tuple[Results, Re
         )
         later = {pair[side].get(name, NO_RESULT) for pair in repeats for side in (0, 1)}
         kind = 0 if len(later) == 1 else 1 if len(one_side) > 1 else 2
-        lists[kind][name] = f"directly {_shown(one_side)}, through {_shown(other_side)}"
+        lists[kind][name] = f"directly {_text_of(one_side)}, through {_text_of(other_side)}"
     passed = sum(result.startswith("PASS") for result in directly.values())
     return Verdict(len(directly.keys() | through.keys()), passed, *lists)
 
 
-def _shown(results: Counter[str]) -> str:
+def _text_of(results: Counter[str]) -> str:
     return " ".join(f"{result} x {count}" for result, count in results.items())

@@ -48,15 +48,15 @@ Names = dict[str, set[str]]
 @pytest.fixture
 def ports(zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[list[int]]:
     """Start three brokers; yield their ports."""
-    found = {n: free_port() for n in range(3)}
+    port_of_broker = {n: free_port() for n in range(3)}
     settings = {
         n: {**SETTINGS, "advertised.listeners": f"PLAINTEXT://localhost:{port}"}
-        for n, port in found.items()
+        for n, port in port_of_broker.items()
     }
-    brokers = brokers_of(tmp_path, f"{zookeeper.connect}/kafkajs", found, settings)
+    brokers = brokers_of(tmp_path, f"{zookeeper.connect}/kafkajs", port_of_broker, settings)
     try:
         start_all(brokers)
-        yield list(found.values())
+        yield list(port_of_broker.values())
     finally:
         for broker in brokers.values():
             broker.kill()
@@ -94,8 +94,8 @@ def run(ports: list[int], files: list[str], directory: Path) -> tuple[int, Names
 
 def new_of(failed: Names) -> Names:
     """Return the tests among them that pass on Kafka."""
-    known = json.loads(FAILS_ON_KAFKA.read_text())
-    new = {file: names - set(known.get(file, ())) for file, names in failed.items()}
+    expected = json.loads(FAILS_ON_KAFKA.read_text())
+    new = {file: names - set(expected.get(file, ())) for file, names in failed.items()}
     return {file: names for file, names in new.items() if names}
 
 

@@ -167,12 +167,12 @@ def brokers(
             "listeners": f"LOCAL://127.0.0.1:{port},{internal}",
             "advertised.listeners": f"LOCAL://localhost:{FIRST_PROXY_PORT + n},{internal}",
         }
-    made = brokers_of(tmp_path, f"{zookeeper.connect}/sarama", ports, settings)
+    nodes = brokers_of(tmp_path, f"{zookeeper.connect}/sarama", ports, settings)
     try:
-        start_all(made)
-        yield made
+        start_all(nodes)
+        yield nodes
     finally:
-        for broker in made.values():
+        for broker in nodes.values():
             broker.kill()
 
 

@@ -122,16 +122,16 @@ class Brokers:
         return f"127.0.0.1:{self.links.zookeeper[n]}/{self.tree.chroot}"
 
     def _kafka(self, n: int, directory: Path) -> KafkaPeer:
-        made = KafkaPeer("3.9.1", directory / f"kafka-{n}", zookeeper=self._connect(n))
-        made.settings.update(self._settings(n, made.port))
-        return made
+        peer = KafkaPeer("3.9.1", directory / f"kafka-{n}", zookeeper=self._connect(n))
+        peer.settings.update(self._settings(n, peer.port))
+        return peer
 
     def _minibroker(self, n: int, directory: Path) -> Minibroker:
-        made = PoweredMinibroker(
+        broker = PoweredMinibroker(
             directory / f"data-{n}", directory / f"data-{n}.log", zookeeper=self._connect(n)
         )
-        made.settings.update(self._settings(n, int(made.listen.rpartition(":")[2])))
-        return made
+        broker.settings.update(self._settings(n, int(broker.listen.rpartition(":")[2])))
+        return broker
 
     def _knows_all(self, n: int) -> bool:
         with WireClient(self.all[n].host, self.all[n].port) as client:
@@ -164,7 +164,7 @@ class Brokers:
 
     def play(self, fault: str, victim: int, clients: Clients, count: int) -> None:
         """Let a fault happen; `count` transactions are committed while the victim is away."""
-        what = f"{count} transactions while broker {victim} is away ({fault})"
+        condition = f"{count} transactions while broker {victim} is away ({fault})"
         if fault in OTHERS_WORK:
             self._wait(
                 lambda: not any(self._isr(*at) == {victim} for at in _partitions()),
@@ -172,26 +172,26 @@ class Brokers:
             )
         if fault in {"crash", "death"}:
             self.all[victim].kill()
-            self._start_again(fault == "death", victim, clients, count, what)
+            self._start_again(fault == "death", victim, clients, count, condition)
         elif fault in POWER_CUTS:
-            self._cut_power(fault == "outage", victim, clients, count, what)
+            self._cut_power(fault == "outage", victim, clients, count, condition)
         elif fault in {"cut", "pause"}:
-            self._stand(fault == "cut", victim, clients, count, what)
+            self._stand(fault == "cut", victim, clients, count, condition)
         else:
-            self._isolate(fault, victim, clients, count, what)
+            self._isolate(fault, victim, clients, count, condition)
         self._wait(lambda: victim in self.tree.brokers(), f"broker {victim} is registered")
 
     def _start_again(
-        self, is_death: bool, victim: int, clients: Clients, count: int, what: str
+        self, is_death: bool, victim: int, clients: Clients, count: int, condition: str
     ) -> None:
         broker = self.all[victim]
         if is_death or isinstance(broker, KafkaPeer):
             self._wait_until_forgotten(victim)
-            clients.wait_for_transactions(count, what)
+            clients.wait_for_transactions(count, condition)
         broker.start()
 
     def _cut_power(
-        self, is_outage: bool, victim: int, clients: Clients, count: int, what: str
+        self, is_outage: bool, victim: int, clients: Clients, count: int, condition: str
     ) -> None:
         """Cut the power of one machine; when this returns all replicas are in sync again.
 
@@ -199,34 +199,38 @@ class Brokers:
         """
         broker = self.all[victim]
         assert isinstance(broker, PoweredMinibroker)
-        before = {at: self.tree.state_version(*at) for at in _partitions()}
+        versions = {at: self.tree.state_version(*at) for at in _partitions()}
         broker.lose_power()
-        self._start_again(is_outage, victim, clients, count, what)
-        for at, version in before.items():
+        self._start_again(is_outage, victim, clients, count, condition)
+        for at, version in versions.items():
             self._wait(
                 lambda at=at, version=version: self.tree.state_version(*at) > version,  # type: ignore[misc]
                 f"the state of {at} has changed since broker {victim} lost power",
             )
         self.wait_until_in_sync()
 
-    def _stand(self, is_cut: bool, victim: int, clients: Clients, count: int, what: str) -> None:
+    def _stand(
+        self, is_cut: bool, victim: int, clients: Clients, count: int, condition: str
+    ) -> None:
         pid = self._pid(victim)
         assert pid is not None
         os.kill(pid, signal.SIGSTOP)
         try:
             if is_cut:
                 self._wait_until_forgotten(victim)
-            clients.wait_for_transactions(count, what)
+            clients.wait_for_transactions(count, condition)
         finally:
             os.kill(pid, signal.SIGCONT)
 
-    def _isolate(self, fault: str, victim: int, clients: Clients, count: int, what: str) -> None:
+    def _isolate(
+        self, fault: str, victim: int, clients: Clients, count: int, condition: str
+    ) -> None:
         others = [n for n in IDS if n != victim]
         try:
             if fault == "island":
                 self.links.cut(victim, [*others, ZOOKEEPER])
                 self._wait_until_forgotten(victim)
-                clients.wait_for_transactions(count, what)
+                clients.wait_for_transactions(count, condition)
             else:
                 self.links.cut(victim, others[count % 2 :][:1])
                 clients.have_transactions(count, SPLIT_S)
@@ -236,8 +240,8 @@ class Brokers:
     def _wait_until_forgotten(self, victim: int) -> None:
         self._wait(lambda: victim not in self.tree.brokers(), f"broker {victim} is gone")
 
-    def _wait(self, holds: Callable[[], bool], what: str) -> None:
-        wait_until(holds, what, WAIT_S)
+    def _wait(self, holds: Callable[[], bool], condition: str) -> None:
+        wait_until(holds, condition, WAIT_S)
 
     def wait_until_in_sync(self) -> None:
         """Wait until every replica is in sync."""
@@ -271,7 +275,7 @@ class Brokers:
 
     def errors(self) -> list[str]:
         """Return each error and traceback that a minibroker logged, with the lines behind it."""
-        found = []
+        errors = []
         for n, broker in enumerate(self.all):
             if isinstance(broker, KafkaPeer):
                 continue
@@ -279,8 +283,8 @@ class Brokers:
             for number, line in enumerate(lines):
                 if " ERROR " in line or line.startswith("Traceback"):
                     text = "\n".join(lines[number : number + LINES_OF_ERROR])
-                    found.append(f"broker {n}: {text}")
-        return found
+                    errors.append(f"broker {n}: {text}")
+        return errors
 
 
 def _partitions() -> list[tuple[str, int]]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from tests.fire.history import VALUES_PER_WRITER, History, Read, check_movers, check_writers
 from tests.fire.plan import PARTITIONS, WAIT_S
-from tests.fire.reading import settled
+from tests.fire.reading import committed_records
 from tests.support import java
 
 if TYPE_CHECKING:
@@ -126,11 +126,11 @@ class Clients:
             self.movers.append(self._start(name, "move", "input", "output", "movers", name))
             return
         first = str((len(self.writers + self.senders) + 1) * VALUES_PER_WRITER)
-        what, made = ("write", self.writers) if role == "writer" else ("send", self.senders)
-        made.append(self._start(name, what, "input", str(PARTITIONS), name, first))
+        verb, histories = ("write", self.writers) if role == "writer" else ("send", self.senders)
+        histories.append(self._start(name, verb, "input", str(PARTITIONS), name, first))
 
-    def _start(self, name: str, what: str, *arguments: str) -> Client:
-        command = command_of(self._libraries[name], [what, self.address, *arguments])
+    def _start(self, name: str, verb: str, *arguments: str) -> Client:
+        command = command_of(self._libraries[name], [verb, self.address, *arguments])
         client = Client(self.progress, self.directory / f"{name}.log", command)
         self.running[name] = client
         return client
@@ -145,24 +145,24 @@ class Clients:
         for client in self.running.values():
             client.kill()
 
-    def wait(self, what: str, condition: Callable[[], bool]) -> None:
+    def wait(self, event: str, condition: Callable[[], bool]) -> None:
         """Wait until `condition`, asked at each line of a client, holds."""
         with self.progress:
             met = self.progress.wait_for(condition, WAIT_S)
         if not met:
             self._tell_stacks()
         errors = {name: c.history.errors[-1:] for name, c in self.running.items()}
-        assert met, f"waited {WAIT_S} s for {what}; the clients' last errors: {errors}"
+        assert met, f"waited {WAIT_S} s for {event}; the clients' last errors: {errors}"
 
     def _tell_stacks(self) -> None:
         for client in self.running.values():
             client.tell_stacks()
         threading.Event().wait(STACKS_S)  # no line of theirs says that they have done it
 
-    def wait_for_transactions(self, count: int, what: str) -> None:
+    def wait_for_transactions(self, count: int, condition: str) -> None:
         """Wait until `count` more transactions are committed."""
         goal = self.committed() + count
-        self.wait(what, lambda: self.committed() >= goal)
+        self.wait(condition, lambda: self.committed() >= goal)
 
     def have_transactions(self, count: int, seconds: float) -> None:
         """Wait until `count` more transactions are committed, but no longer than `seconds`."""
@@ -170,10 +170,10 @@ class Clients:
         with self.progress:
             self.progress.wait_for(lambda: self.committed() >= goal, seconds)
 
-    def wait_for_each(self, what: str) -> None:
+    def wait_for_each(self, condition: str) -> None:
         """Wait until each client that runs has committed once more."""
-        before = {name: client.committed for name, client in self.running.items()}
-        self.wait(what, lambda: all(self.running[n].committed > c for n, c in before.items()))
+        counts = {name: client.committed for name, client in self.running.items()}
+        self.wait(condition, lambda: all(self.running[n].committed > c for n, c in counts.items()))
 
     def committed(self) -> int:
         """Return how many transactions were committed for sure; those of senders do not count."""
@@ -183,18 +183,18 @@ class Clients:
         """Stop all, writers first; return what was written and the faults that were found."""
         for name in [name for name in self.running if not name.startswith("mover")]:
             self.running.pop(name).stop()
-        source = settled(self.address, "input")
+        source = committed_records(self.address, "input")
         moved = sum(map(len, source))
         target: Read = []
         while sum(map(len, target)) < moved:
-            before = self.committed()
-            target = settled(self.address, "output")
+            old_count = self.committed()
+            target = committed_records(self.address, "output")
             if sum(map(len, target)) < moved:
-                self.wait("the movers", lambda before=before: self.committed() > before)  # type: ignore[misc]
+                self.wait("the movers", lambda old_count=old_count: self.committed() > old_count)  # type: ignore[misc]
         for name in list(self.running):
             self.running.pop(name).stop()
-        target = settled(self.address, "output")
-        assert settled(self.address, "input") == source
+        target = committed_records(self.address, "output")
+        assert committed_records(self.address, "input") == source
         writers = self.writers + self.senders
         wrong = check_writers([client.history for client in writers], source)
         wrong += check_movers([client.history for client in self.movers], source, target)

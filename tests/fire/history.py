@@ -65,35 +65,39 @@ def check_writers(writers: list[History], read: Read) -> list[str]:
     """Return the faults of the topic that `writers` wrote."""
     wrong = _check_topic("input", read)
     in_partition = [{value for _, value in partition} for partition in read]
-    there = set().union(*in_partition)
-    known: set[int] = set()
+    readable = set().union(*in_partition)
+    ended_values: set[int] = set()
     for writer in writers:
         for transaction in writer.transactions.values():
             values = {value for _, value in transaction.values}
-            known |= values
-            found = values & there
-            if transaction.outcome == "commit" and found != values:
-                wrong.append(f"lost: {sorted(values - found)}")
-            elif transaction.outcome == "abort" and found:
-                wrong.append(f"aborted read: {sorted(found)}")
-            elif found and found != values:
-                wrong.append(f"torn: {sorted(found)} is there, {sorted(values - found)} is not")
+            ended_values |= values
+            read_values = values & readable
+            if transaction.outcome == "commit" and read_values != values:
+                wrong.append(f"lost: {sorted(values - read_values)}")
+            elif transaction.outcome == "abort" and read_values:
+                wrong.append(f"aborted read: {sorted(read_values)}")
+            elif read_values and read_values != values:
+                wrong.append(
+                    f"torn: {sorted(read_values)} is there, {sorted(values - read_values)} is not"
+                )
             wrong += [
                 f"misplaced: {value} is not in partition {partition}"
                 for partition, value in transaction.values
-                if value in found and value not in in_partition[partition]
+                if value in read_values and value not in in_partition[partition]
             ]
-    if there - known:
-        wrong.append(f"aborted read: {sorted(there - known)} belong to no ended transaction")
+    if readable - ended_values:
+        wrong.append(
+            f"aborted read: {sorted(readable - ended_values)} belong to no ended transaction"
+        )
     return wrong
 
 
 def check_movers(movers: list[History], source: Read, target: Read) -> list[str]:
     """Return the faults of the records that went from the input to the output."""
     wrong = _check_topic("output", target)
-    for index, (given, taken) in enumerate(zip(source, target, strict=True)):
-        values = [value for _, value in given]
-        moved = [value for _, value in taken]
+    for index, (source_part, target_part) in enumerate(zip(source, target, strict=True)):
+        values = [value for _, value in source_part]
+        moved = [value for _, value in target_part]
         missing, extra = set(values) - set(moved), set(moved) - set(values)
         if missing:
             wrong.append(f"not moved: {sorted(missing)} of partition {index}")
@@ -115,13 +119,13 @@ def check_movers(movers: list[History], source: Read, target: Read) -> list[str]
 def _check_topic(name: str, read: Read) -> list[str]:
     """Return repeated values, and values of a writer (they grow) out of order."""
     wrong = []
-    seen: set[int] = set()
+    values: set[int] = set()
     for index, partition in enumerate(read):
         last: dict[int, int] = {}
         for offset, value in partition:
-            if value in seen:
+            if value in values:
                 wrong.append(f"duplicate: {value} again at offset {offset} of {name}-{index}")
-            seen.add(value)
+            values.add(value)
             writer = value // VALUES_PER_WRITER
             if value < last.get(writer, -1):
                 wrong.append(f"reordered: {value} behind {last[writer]} in {name}-{index}")

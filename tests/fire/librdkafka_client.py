@@ -64,7 +64,7 @@ class Client:
             say("ready")
 
     def _producer(self, name: str) -> Producer:
-        made = Producer(
+        producer = Producer(
             {
                 "bootstrap.servers": self._bootstrap,
                 "transactional.id": name,
@@ -74,14 +74,14 @@ class Client:
                 "reconnect.backoff.max.ms": 200,
             }
         )
-        made.init_transactions(WAIT_S)
-        return made
+        producer.init_transactions(WAIT_S)
+        return producer
 
-    def _end(self, producer: Producer, sent: str, is_commit: bool) -> bool:
+    def _end(self, producer: Producer, records: str, is_commit: bool) -> bool:
         """End a transaction; return whether it was committed for sure."""
         self._number += 1
         own = self._number
-        say(f"txn {own}{sent}")
+        say(f"txn {own}{records}")
         if not is_commit:
             # Without a commit it cannot be there, however the request ends.
             say(f"abort {own}")
@@ -105,13 +105,13 @@ class Client:
                 while not self._stopping.is_set():
                     self._ready()
                     producer.begin_transaction()
-                    sent = ""
+                    records = ""
                     for _ in range(dice.randint(1, 20)):
                         partition = dice.randrange(int(partitions))
                         producer.produce(topic, value.to_bytes(8, "big"), partition=partition)
-                        sent += f" {partition}:{value}"
+                        records += f" {partition}:{value}"
                         value += 1
-                    self._end(producer, sent, dice.randrange(5) > 0)
+                    self._end(producer, records, dice.randrange(5) > 0)
             except KafkaException as error:
                 say(f"error {error}")
 
@@ -132,7 +132,7 @@ class Client:
             }
         )
 
-        def told(number: int, error: KafkaError | None) -> None:
+        def note_result(number: int, error: KafkaError | None) -> None:
             if error is None:
                 say(f"commit {number}")
             else:
@@ -149,7 +149,7 @@ class Client:
                     topic,
                     value.to_bytes(8, "big"),
                     partition=partition,
-                    on_delivery=lambda error, _, own=self._number: told(own, error),  # type: ignore[misc]
+                    on_delivery=lambda error, _, own=self._number: note_result(own, error),  # type: ignore[misc]
                 )
                 value += 1
             producer.flush()
@@ -163,7 +163,7 @@ class Client:
                 producer = self._producer(name)
                 records: list[Message] = []
                 # What was read of partitions that are another member's now is for that member.
-                consumer.subscribe([source], on_revoke=lambda _member, _gone: records.clear())  # noqa: B023
+                consumer.subscribe([source], on_revoke=lambda _member, _partitions: records.clear())  # noqa: B023
                 while not self._stopping.is_set():
                     self._read(consumer, records)
                     self._ready()
@@ -222,7 +222,7 @@ class Client:
     ) -> None:
         first: dict[tuple[str, int], int] = {}
         following: dict[tuple[str, int], int] = {}
-        sent, polled = "", "poll"
+        moves, polled = "", "poll"
         producer.begin_transaction()
         for record in records:
             topic, partition, offset = record.topic(), record.partition(), record.offset()
@@ -235,7 +235,7 @@ class Client:
             first.setdefault((topic, partition), offset)
             following[topic, partition] = offset + 1
             producer.produce(target, raw, partition=partition)
-            sent += f" {partition}:{value}"
+            moves += f" {partition}:{value}"
             polled += f" {partition}:{offset}:{value}"
         say(polled)
         offsets = [TopicPartition(*at, offset) for at, offset in following.items()]
@@ -246,7 +246,7 @@ class Client:
             producer.send_offsets_to_transaction(offsets, metadata, WAIT_S)
         finally:
             watch.cancel()
-        if not self._end(producer, sent, is_commit):
+        if not self._end(producer, moves, is_commit):
             for at, offset in first.items():
                 consumer.seek(TopicPartition(*at, offset))
 

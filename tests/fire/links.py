@@ -126,7 +126,9 @@ class Links:
                 continue
             with contextlib.suppress(psutil.Error):
                 connections = psutil.Process(pid).net_connections("tcp")
-                if any(found.laddr and found.laddr.port == port for found in connections):
+                if any(
+                    connection.laddr and connection.laddr.port == port for connection in connections
+                ):
                     return n
         return None
 

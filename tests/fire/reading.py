@@ -24,21 +24,21 @@ LEADER_CHANGES = {
 
 def end_of(consumer: confluent_kafka.Consumer, name: confluent_kafka.TopicPartition) -> int:
     """Return the high watermark of a partition; while its leader changes, ask again."""
-    found: list[int] = []
+    ends: list[int] = []
 
     def is_told() -> bool:
         try:
-            found.append(consumer.get_watermark_offsets(name, WAIT_S, cached=False)[1])
+            ends.append(consumer.get_watermark_offsets(name, WAIT_S, cached=False)[1])
         except confluent_kafka.KafkaException as error:
             if not error.args[0].retriable() and error.args[0].code() not in LEADER_CHANGES:
                 raise
-        return bool(found)
+        return bool(ends)
 
     wait_until(is_told, f"the end of {name.topic}-{name.partition} is told", WAIT_S)
-    return found[0]
+    return ends[0]
 
 
-def settled(address: str, topic: str) -> Read:
+def committed_records(address: str, topic: str) -> Read:
     """Return every committed record, once no transaction is open in any partition."""
     consumer = confluent_kafka.Consumer(
         {
@@ -50,7 +50,7 @@ def settled(address: str, topic: str) -> Read:
             "enable.partition.eof": True,
         }
     )
-    found: Read = [[] for _ in range(PARTITIONS)]
+    records: Read = [[] for _ in range(PARTITIONS)]
     names = [confluent_kafka.TopicPartition(topic, index, 0) for index in range(PARTITIONS)]
     ended: set[int] = set()
     try:
@@ -63,7 +63,7 @@ def settled(address: str, topic: str) -> Read:
             error = message.error()
             if error is None:
                 value = int.from_bytes(message.value(), "big")
-                found[message.partition()].append((message.offset(), value))
+                records[message.partition()].append((message.offset(), value))
             elif error.code() == confluent_kafka.KafkaError._PARTITION_EOF:
                 if message.offset() >= ends[message.partition()]:
                     ended.add(message.partition())
@@ -71,4 +71,4 @@ def settled(address: str, topic: str) -> Read:
                 raise AssertionError(error)
     finally:
         consumer.close()
-    return found
+    return records

@@ -45,19 +45,19 @@ LIBRARIES = {
 
 @pytest.fixture
 def broker(new_broker: Callable[..., Minibroker]) -> Minibroker:
-    made = new_broker(settings=SETTINGS)
-    admin = AdminClient({"bootstrap.servers": made.address})
+    node = new_broker(settings=SETTINGS)
+    admin = AdminClient({"bootstrap.servers": node.address})
     topics = [NewTopic(name, PARTITIONS, 1) for name in ("input", "output")]
     for future in admin.create_topics(topics).values():
         future.result(WAIT_S)
-    return made
+    return node
 
 
 @pytest.fixture
 def clients(broker: Minibroker, tmp_path: Path) -> Iterator[Clients]:
-    made = Clients(broker.address, tmp_path, LIBRARIES)
-    yield made
-    made.kill_all()
+    programs = Clients(broker.address, tmp_path, LIBRARIES)
+    yield programs
+    programs.kill_all()
 
 
 @pytest.mark.java

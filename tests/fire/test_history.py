@@ -20,10 +20,10 @@ GOOD: Read = [[(0, 1), (3, 5)], [(0, 2), (2, 6)]]
 
 
 def history(*lines: str) -> History:
-    made = History()
+    new_history = History()
     for line in lines:
-        made.add(line)
-    return made
+        new_history.add(line)
+    return new_history
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_possible_histories(read: Read) -> None:
 
 
 @pytest.mark.parametrize(
-    ("read", "what"),
+    ("read", "fault"),
     [
         ([[(0, 1)], []], "lost"),
         ([[(0, 1), (1, 3)], [(0, 2)]], "aborted read"),
@@ -47,13 +47,13 @@ def test_possible_histories(read: Read) -> None:
         ([[(0, 1), (9, 99)], [(0, 2)]], "aborted read"),
     ],
 )
-def test_impossible_inputs(read: Read, what: str) -> None:
+def test_impossible_inputs(read: Read, fault: str) -> None:
     wrong = check_writers([history(*LINES)], read)
-    assert any(line.startswith(what) for line in wrong), wrong
+    assert any(line.startswith(fault) for line in wrong), wrong
 
 
 @pytest.mark.parametrize(
-    ("target", "what"),
+    ("target", "fault"),
     [
         ([[(0, 1), (1, 5)], [(0, 2)]], "not moved"),
         ([[(0, 1), (1, 5)], [(0, 2), (1, 2), (2, 6)]], "duplicate"),
@@ -61,9 +61,9 @@ def test_impossible_inputs(read: Read, what: str) -> None:
         ([[(0, 1), (1, 5), (2, 3)], [(0, 2), (1, 6)]], "aborted read"),
     ],
 )
-def test_impossible_outputs(target: Read, what: str) -> None:
+def test_impossible_outputs(target: Read, fault: str) -> None:
     wrong = check_movers([], GOOD, target)
-    assert any(line.startswith(what) for line in wrong), wrong
+    assert any(line.startswith(fault) for line in wrong), wrong
 
 
 def test_records_seen_by_readers_must_exist() -> None:

@@ -25,7 +25,7 @@ class Servers:
         self.zookeeper = socket.create_server((HOST, 0))
         self.links = Links((0, 1), self.zookeeper.getsockname()[1], {0: os.getpid(), 1: None}.get)
         self.broker = socket.create_server((HOST, self.links.inside[1]))
-        self._made: list[socket.socket] = [self.zookeeper, self.broker]
+        self._sockets: list[socket.socket] = [self.zookeeper, self.broker]
 
     def to_zookeeper(self) -> tuple[socket.socket, socket.socket]:
         """Return both ends of a new connection of broker 0 to ZooKeeper."""
@@ -40,20 +40,20 @@ class Servers:
         server.settimeout(WAIT_S)
         far, _ = server.accept()
         far.settimeout(WAIT_S)
-        self._made += [near, far]
+        self._sockets += [near, far]
         return near, far
 
     def close(self) -> None:
         self.links.close()
-        for made in self._made:
-            made.close()
+        for end in self._sockets:
+            end.close()
 
 
 @pytest.fixture
 def servers() -> Iterator[Servers]:
-    made = Servers()
-    yield made
-    made.close()
+    pair = Servers()
+    yield pair
+    pair.close()
 
 
 def test_whole_links_carry_bytes_both_ways(servers: Servers) -> None:

@@ -58,19 +58,19 @@ def brokers(
     zookeeper: ZooKeeper, tmp_path: Path, kafkas: frozenset[int], request: pytest.FixtureRequest
 ) -> Iterator[Brokers]:
     with ClusterTree(f"{zookeeper.connect}/{request.node.originalname}") as tree:
-        made = Brokers(kafkas, tmp_path, zookeeper, tree)
+        cluster = Brokers(kafkas, tmp_path, zookeeper, tree)
         try:
-            made.start_all()
-            yield made
+            cluster.start_all()
+            yield cluster
         finally:
-            made.kill_all()
+            cluster.kill_all()
 
 
 @pytest.fixture
 def clients(brokers: Brokers, tmp_path: Path) -> Iterator[Clients]:
-    made = Clients(brokers.address, tmp_path, LIBRARIES)
-    yield made
-    made.kill_all()
+    programs = Clients(brokers.address, tmp_path, LIBRARIES)
+    yield programs
+    programs.kill_all()
 
 
 def play(brokers: Brokers, clients: Clients, faults: Sequence[str]) -> None:

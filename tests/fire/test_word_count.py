@@ -77,7 +77,7 @@ class Counts:
     """The committed records of `counts`: word → its counts in order."""
 
     def __init__(self, address: str) -> None:
-        self.found: dict[str, list[int]] = {word: [] for word in WORDS}
+        self.of_word: dict[str, list[int]] = {word: [] for word in WORDS}
         self._consumer = confluent_kafka.Consumer(
             {
                 "bootstrap.servers": address,
@@ -96,7 +96,7 @@ class Counts:
 
     @property
     def total(self) -> int:
-        return sum(map(len, self.found.values()))
+        return sum(map(len, self.of_word.values()))
 
     def read_until(self, total: int) -> None:
         """Read until this many changes were seen."""
@@ -106,19 +106,19 @@ class Counts:
             error = message.error()
             if error is None:
                 word = message.key().decode()
-                self.found[word].append(int(message.value()))
+                self.of_word[word].append(int(message.value()))
             else:
                 assert error.retriable() or not error.fatal(), error
 
 
 @pytest.fixture
 def broker(new_broker: Callable[..., Minibroker]) -> Iterator[Minibroker]:
-    made = new_broker(settings=SETTINGS)
-    admin = AdminClient({"bootstrap.servers": made.address})
+    node = new_broker(settings=SETTINGS)
+    admin = AdminClient({"bootstrap.servers": node.address})
     topics = [NewTopic(name, PARTITIONS, 1) for name in ("lines", "counts")]
     for future in admin.create_topics(topics).values():
         future.result(WAIT_S)
-    return made
+    return node
 
 
 @pytest.mark.java
@@ -151,4 +151,4 @@ def test_kafka_streams_counts_exactly_once(broker: Minibroker, tmp_path: Path) -
         counts.close()
         application.kill()
     for word in WORDS:
-        assert counts.found[word] == list(range(1, expected[word] + 1)), word
+        assert counts.of_word[word] == list(range(1, expected[word] + 1)), word

@@ -54,12 +54,17 @@ ROOMS = ("minibroker", "benchmarks", "protocol_specs/codegen")
 """Folders whose names and sentences are checked word by word."""
 
 ROOMS_OF_TESTS = [
+    "browser",
+    "clients",
     "compat_cluster",
     "crash",
+    "fire",
     "fuzz",
     "golden",
     "meta",
     "outgrowing",
+    "property",
+    "scenario",
     "simulation",
     "unit/benchmarks",
     "unit/broker/cluster",
@@ -104,7 +109,7 @@ NAMES_OF_OPTIONS = {
 
 ROOM_FILES = sources(*ROOMS)
 
-NAMED_FILES = [*ROOM_FILES, *sources(*(f"tests/{room}" for room in ROOMS_OF_TESTS))]
+NAMED_FILES = [*ROOM_FILES, *sources("examples", *(f"tests/{room}" for room in ROOMS_OF_TESTS))]
 """The files whose values and functions are named by nouns and verbs."""
 
 SUBJECTS = re.compile(r"(?:^|[.:;!?] )(?:What|Who|Whom|Whoever|Whatever) (?![^.]*\?)")

@@ -52,8 +52,8 @@ class GroupMachine(RuleBasedStateMachine):
         assert group.assignment_epoch <= group.epoch
         self.epochs = epochs
         for member_id, member in group.members.items():
-            known = self.member_epochs.get(member_id, 0)
-            assert member.member_epoch >= known or member.member_epoch == -2, command
+            old_epoch = self.member_epochs.get(member_id, 0)
+            assert member.member_epoch >= old_epoch or member.member_epoch == -2, command
             assert member.member_epoch <= group.epoch
             self.member_epochs[member_id] = max(member.member_epoch, 0)
         self.member_epochs = {m: e for m, e in self.member_epochs.items() if m in group.members}
@@ -76,61 +76,61 @@ class GroupMachine(RuleBasedStateMachine):
 
     # Members.
 
-    @rule(who=NAMES, names=TOPICS)
-    def join(self, who: str, names: str) -> None:
-        self.play(f"join {who} names={names}")
+    @rule(name=NAMES, names=TOPICS)
+    def join(self, name: str, names: str) -> None:
+        self.play(f"join {name} names={names}")
 
-    @rule(who=ALL_NAMES, names=SUBSCRIPTIONS, assignor=ASSIGNORS)
-    def change(self, who: str, names: str, assignor: str) -> None:
-        self.play(f"beat {who} names={names} assignor={assignor}")
+    @rule(name=ALL_NAMES, names=SUBSCRIPTIONS, assignor=ASSIGNORS)
+    def change(self, name: str, names: str, assignor: str) -> None:
+        self.play(f"beat {name} names={names} assignor={assignor}")
 
     @precondition(lambda self: not self.is_classic)
-    @rule(who=NAMES)
-    def join_by_pattern(self, who: str) -> None:
-        self.play(f"join {who} regex=[ab] names=-")
+    @rule(name=NAMES)
+    def join_by_pattern(self, name: str) -> None:
+        self.play(f"join {name} regex=[ab] names=-")
 
     @rule()
     def resolve(self) -> None:
         self.play("resolve")
 
-    @rule(who=ALL_NAMES)
-    def beat(self, who: str) -> None:
-        self.play(f"beat {who}")
+    @rule(name=ALL_NAMES)
+    def beat(self, name: str) -> None:
+        self.play(f"beat {name}")
 
-    @rule(who=ALL_NAMES)
-    def report(self, who: str) -> None:
-        if who in self.rig.told:
-            self.play(f"report {who}")
+    @rule(name=ALL_NAMES)
+    def report(self, name: str) -> None:
+        if name in self.rig.answers:
+            self.play(f"report {name}")
 
-    @rule(who=ALL_NAMES)
-    def leave(self, who: str) -> None:
-        self.play(f"leave {who}")
+    @rule(name=ALL_NAMES)
+    def leave(self, name: str) -> None:
+        self.play(f"leave {name}")
 
-    @rule(who=STATIC_NAMES, names=TOPICS)
-    def join_static(self, who: str, names: str) -> None:
-        self.play(f"join {who} instance={INSTANCES[who]} names={names}")
+    @rule(name=STATIC_NAMES, names=TOPICS)
+    def join_static(self, name: str, names: str) -> None:
+        self.play(f"join {name} instance={INSTANCES[name]} names={names}")
 
-    @rule(who=STATIC_NAMES)
-    def leave_for_a_while(self, who: str) -> None:
-        self.play(f"leave {who} epoch=-2 instance={INSTANCES[who]}")
+    @rule(name=STATIC_NAMES)
+    def leave_for_a_while(self, name: str) -> None:
+        self.play(f"leave {name} epoch=-2 instance={INSTANCES[name]}")
 
     # Members of the classic protocol, only beside others: alone they are another kind of group.
 
     @precondition(lambda self: self.group is not None and self.group.members)
-    @rule(who=CLASSIC, names=st.sampled_from(["a", "a,b"]))
-    def join_classic(self, who: str, names: str) -> None:
-        member = self.rig.group.members.get(self.rig.classic_ids.get(who, ""))
+    @rule(name=CLASSIC, names=st.sampled_from(["a", "a,b"]))
+    def join_classic(self, name: str, names: str) -> None:
+        member = self.rig.group.members.get(self.rig.classic_ids.get(name, ""))
         if member is None:
-            self.rig.classic_ids.pop(who, None)
+            self.rig.classic_ids.pop(name, None)
         owned = self.rig.names(member.assigned).replace(" ", ";") if member else ""
         owns = "" if owned == "nothing" else ";".join(_without_epochs(owned))
-        self.play(f"cjoin {who} names={names} owns={owns}")
+        self.play(f"cjoin {name} names={names} owns={owns}")
 
     @precondition(lambda self: self.group is not None and self.group.members)
-    @rule(who=CLASSIC)
-    def beat_classic(self, who: str) -> None:
-        self.play(f"csync {who}")
-        self.play(f"cbeat {who}")
+    @rule(name=CLASSIC)
+    def beat_classic(self, name: str) -> None:
+        self.play(f"csync {name}")
+        self.play(f"cbeat {name}")
 
     # The world.
 
@@ -155,9 +155,9 @@ class GroupMachine(RuleBasedStateMachine):
     @rule()
     def restart(self) -> None:
         """Replay the log: it gives the same state."""
-        before = self.snapshot()
+        old_snapshot = self.snapshot()
         self.play("reload")
-        assert self.snapshot() == before
+        assert self.snapshot() == old_snapshot
 
     def snapshot(self) -> Any:
         group = self.group
@@ -198,17 +198,17 @@ class GroupMachine(RuleBasedStateMachine):
     def no_partition_has_two_owners(self) -> None:
         if self.group is None:
             return
-        held = [
+        assigned = [
             (topic_id, partition)
             for assignment in assignments_of(self.group).values()
             for topic_id, partitions in assignment.items()
             for partition in partitions
         ]
-        assert len(held) == len(set(held))
-        known = {
+        assert len(assigned) == len(set(assigned))
+        owned = {
             (t, p) for t, partitions in self.group.partition_epochs.items() for p in partitions
         }
-        assert set(held) == known
+        assert set(assigned) == owned
 
     @invariant()
     def a_stable_group_reads_everything(self) -> None:
@@ -218,20 +218,20 @@ class GroupMachine(RuleBasedStateMachine):
             return
         if group.checked_topics_version != topics.version:
             return  # the next heartbeat will look
-        wanted = {
+        subscribed = {
             (topic_id, partition)
             for member in group.members.values()
             for name in group.topics_of(member)
             if (topic_id := topics.id_of(name)) is not None
             for partition in range(topics.partition_count(topic_id))
         }
-        held = {
+        assigned = {
             (topic_id, partition)
             for member in group.members.values()
             for topic_id, partitions in member.assigned.items()
             for partition in partitions
         }
-        assert held == wanted
+        assert assigned == subscribed
 
     @invariant()
     def counts_are_those_of_the_members(self) -> None:

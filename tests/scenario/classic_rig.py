@@ -51,13 +51,13 @@ VALUE_VERSION = 3
 class Waiter:
     """The receiver of an answer: a name in the transcript."""
 
-    def __init__(self, who: str, rig: ClassicRig) -> None:
-        self.who = who
+    def __init__(self, name: str, rig: ClassicRig) -> None:
+        self.name = name
         self.rig = rig
         self.answers: list[Any] = []
 
     def __call__(self, answer: JoinAnswer | SyncAnswer) -> None:
-        assert not self.answers, f"{self.who} is answered twice"
+        assert not self.answers, f"{self.name} is answered twice"
         self.answers.append(answer)
         self.rig.note_answer(self, answer)
 
@@ -80,13 +80,13 @@ class ClassicRig:
 
     def play(self, command: str) -> list[str]:
         """Run one command; return its output, and the state if it changed."""
-        words, named = words_of(command)
-        before = self.state_line()
+        words, options = words_of(command)
+        old_line = self.state_line()
         self.lines = []
         handler: Callable[[list[str], dict[str, str]], None] = getattr(self, f"on_{words[0]}")
-        handler(words[1:], named)
+        handler(words[1:], options)
         after = self.state_line()
-        if after != before:
+        if after != old_line:
             self.lines.append(after)
         return self.lines
 
@@ -108,7 +108,7 @@ class ClassicRig:
     def note_answer(self, waiter: Waiter, answer: JoinAnswer | SyncAnswer) -> None:
         """Record an answer."""
         self.waiting.remove(waiter)
-        parts = [f"{waiter.who}:"]
+        parts = [f"{waiter.name}:"]
         if isinstance(answer, JoinAnswer):
             if answer.error is not ErrorCode.NONE:
                 parts += [
@@ -133,62 +133,62 @@ class ClassicRig:
 
     # Commands.
 
-    def on_settings(self, words: list[str], named: dict[str, str]) -> None:
+    def on_settings(self, words: list[str], options: dict[str, str]) -> None:
         self.settings = self.settings._replace(
-            initial_rebalance_delay_ms=int(named.get("delay", 0)),
-            max_size=int(named.get("max", 100)),
+            initial_rebalance_delay_ms=int(options.get("delay", 0)),
+            max_size=int(options.get("max", 100)),
         )
 
-    def on_join(self, words: list[str], named: dict[str, str]) -> None:
+    def on_join(self, words: list[str], options: dict[str, str]) -> None:
         protocols = []
-        for entry in named.get("protocols", "range").split(","):
+        for entry in options.get("protocols", "range").split(","):
             name, _, metadata = entry.partition(":")
             protocols.append((name, metadata.encode()))
         self.join(
             words[0],
             Join(
-                named.get("id", ""),
-                named.get("instance"),
+                options.get("id", ""),
+                options.get("instance"),
                 words[0],
                 "/127.0.0.1",
-                named.get("type", "consumer"),
+                options.get("type", "consumer"),
                 tuple(protocols),
-                int(named.get("session", SESSION_MS)),
-                int(named.get("rebalance", REBALANCE_MS)),
+                int(options.get("session", SESSION_MS)),
+                int(options.get("rebalance", REBALANCE_MS)),
                 "v4" in words or "skip" in words,
                 "skip" in words,
             ),
         )
 
-    def on_sync(self, words: list[str], named: dict[str, str]) -> None:
-        shares = dict(e.split(":") for e in named.get("assign", "").split(",") if e)
+    def on_sync(self, words: list[str], options: dict[str, str]) -> None:
+        shares = dict(e.split(":") for e in options.get("assign", "").split(",") if e)
         sync = Sync(
-            named["id"],
-            named.get("instance"),
-            int(named["gen"]),
-            named.get("type"),
-            named.get("protocol"),
+            options["id"],
+            options.get("instance"),
+            int(options["gen"]),
+            options.get("type"),
+            options.get("protocol"),
             {member: share.encode() for member, share in shares.items()},
         )
         self.sync(words[0], sync)
 
-    def on_heartbeat(self, words: list[str], named: dict[str, str]) -> None:
-        code = self.heartbeat(named["id"], named.get("instance"), int(named["gen"]))
+    def on_heartbeat(self, words: list[str], options: dict[str, str]) -> None:
+        code = self.heartbeat(options["id"], options.get("instance"), int(options["gen"]))
         self.lines.append(f"{words[0]}: {code.name}")
 
-    def on_leave(self, words: list[str], named: dict[str, str]) -> None:
-        leaving = [Departure(word, named.get("with")) for word in words]
-        if "instance" in named:
-            leaving.append(Departure("", named["instance"]))
+    def on_leave(self, words: list[str], options: dict[str, str]) -> None:
+        leaving = [Departure(word, options.get("with")) for word in words]
+        if "instance" in options:
+            leaving.append(Departure("", options["instance"]))
         codes = self.leave(leaving)
         self.lines.insert(0, " ".join(code.name for code in codes))
 
-    def on_commit(self, words: list[str], named: dict[str, str]) -> None:
+    def on_commit(self, words: list[str], options: dict[str, str]) -> None:
         try:
             self.group.validate_offset_commit(
-                named.get("id", ""),
-                named.get("instance"),
-                int(named.get("gen", -1)),
+                options.get("id", ""),
+                options.get("instance"),
+                int(options.get("gen", -1)),
                 is_transactional="transactional" in words,
                 version=9,
             )
@@ -197,33 +197,33 @@ class ClassicRig:
         else:
             self.lines.append(f"{words[0]}: committed")
 
-    def on_advance(self, words: list[str], named: dict[str, str]) -> None:
+    def on_advance(self, words: list[str], options: dict[str, str]) -> None:
         self.advance(int(words[0]))
 
-    def on_fail(self, words: list[str], named: dict[str, str]) -> None:
+    def on_fail(self, words: list[str], options: dict[str, str]) -> None:
         self.failure = ErrorCode[words[0]]
 
-    def on_reload(self, words: list[str], named: dict[str, str]) -> None:
+    def on_reload(self, words: list[str], options: dict[str, str]) -> None:
         self.reload()
 
-    def on_unload(self, words: list[str], named: dict[str, str]) -> None:
+    def on_unload(self, words: list[str], options: dict[str, str]) -> None:
         step = self._step()
         on_unloaded(self.group, step, ErrorCode.NOT_COORDINATOR)
         self._carry_out(step)
 
     # Steps, also for the property tests.
 
-    def join(self, who: str, join: Join) -> Waiter:
+    def join(self, name: str, join: Join) -> Waiter:
         """Send a JoinGroup request."""
-        waiter = self._waiter(who)
+        waiter = self._waiter(name)
         step = self._step()
         on_join(self.group, step, join, waiter)
         self._carry_out(step)
         return waiter
 
-    def sync(self, who: str, sync: Sync) -> Waiter:
+    def sync(self, name: str, sync: Sync) -> Waiter:
         """Send a SyncGroup request."""
-        waiter = self._waiter(who)
+        waiter = self._waiter(name)
         step = self._step()
         on_sync(self.group, step, sync, waiter)
         self._carry_out(step)
@@ -275,8 +275,8 @@ class ClassicRig:
         on_loaded(self.group, step)
         self._carry_out(step)
 
-    def _waiter(self, who: str) -> Waiter:
-        waiter = Waiter(who, self)
+    def _waiter(self, name: str) -> Waiter:
+        waiter = Waiter(name, self)
         self.waiting.append(waiter)
         return waiter
 

@@ -77,11 +77,11 @@ class ConsumerRig:
         self.runtime = ListRuntime()
         self.cluster = ListCluster()
         self.lines: list[str] = []
-        self.told: dict[str, HeartbeatAnswer] = {}
+        self.answers: dict[str, HeartbeatAnswer] = {}
         self.classic_ids: dict[str, str] = {}
         self.generations: dict[str, int] = {}
         self._worker = HeldRunner()
-        self._shown = 0
+        self._printed_count = 0
         self._next_id = 0
         self._begin()
 
@@ -123,14 +123,14 @@ class ConsumerRig:
 
     def play(self, command: str) -> list[str]:
         """Run one command; return its output, and the state if it changed."""
-        words, named = words_of(command)
-        before = self.state_line()
+        words, options = words_of(command)
+        old_line = self.state_line()
         self.lines = []
         handler: Callable[[list[str], dict[str, str]], None] = getattr(self, f"on_{words[0]}")
-        handler(words[1:], named)
+        handler(words[1:], options)
         self.timers.run_until(self.clock.ms)
         after = self.state_line()
-        if after != before:
+        if after != old_line:
             self.lines.append(after)
         return self.lines
 
@@ -162,28 +162,28 @@ class ConsumerRig:
     def _owned(self, text: str | None) -> dict[bytes, list[int]] | None:
         if text is None:
             return None
-        found: dict[bytes, list[int]] = {}
+        partitions_of: dict[bytes, list[int]] = {}
         for entry in text.split(";"):
             if entry not in ("", "-"):
                 name, _, numbers = entry.partition(":")
                 topic_id = self.cluster.image.topics[name].topic_id
-                found[topic_id] = [int(number) for number in numbers.split(",")]
-        return found
+                partitions_of[topic_id] = [int(number) for number in numbers.split(",")]
+        return partitions_of
 
     # Surroundings.
 
-    def on_set(self, words: list[str], named: dict[str, str]) -> None:
-        self.settings |= named
+    def on_set(self, words: list[str], options: dict[str, str]) -> None:
+        self.settings |= options
         self._begin()
 
-    def on_group(self, words: list[str], named: dict[str, str]) -> None:
-        self.cluster.group_config |= named
+    def on_group(self, words: list[str], options: dict[str, str]) -> None:
+        self.cluster.group_config |= options
 
-    def on_topic(self, words: list[str], named: dict[str, str]) -> None:
+    def on_topic(self, words: list[str], options: dict[str, str]) -> None:
         name, count = words[0], int(words[1])
         image = self.cluster.image
-        known = image.topics.get(name)
-        topic_id = known.topic_id if known else TopicId(name.encode().ljust(16, b"\1"))
+        old_topic = image.topics.get(name)
+        topic_id = old_topic.topic_id if old_topic else TopicId(name.encode().ljust(16, b"\1"))
         partition = PartitionImage(
             leader=0,
             leader_epoch=0,
@@ -197,30 +197,30 @@ class ConsumerRig:
         )
         topic = TopicImage(name, topic_id, [partition] * count)
         image.topics[name] = image.topic_by_id[topic_id] = topic
-        if known:
-            self.consumer.on_partitions_added(topic, len(known.partitions))
+        if old_topic:
+            self.consumer.on_partitions_added(topic, len(old_topic.partitions))
         else:
             self.consumer.on_topic_created(topic)
 
-    def on_drop(self, words: list[str], named: dict[str, str]) -> None:
+    def on_drop(self, words: list[str], options: dict[str, str]) -> None:
         topic = self.cluster.image.topics.pop(words[0])
         del self.cluster.image.topic_by_id[topic.topic_id]
         self.consumer.on_topic_deleted(topic, MARKED)
 
-    def on_advance(self, words: list[str], named: dict[str, str]) -> None:
+    def on_advance(self, words: list[str], options: dict[str, str]) -> None:
         self.timers.run_until(self.clock.ms + int(words[0]))
 
-    def on_resolve(self, words: list[str], named: dict[str, str]) -> None:
+    def on_resolve(self, words: list[str], options: dict[str, str]) -> None:
         tasks = self._worker.work
         self._worker.work = []
         for task, done in tasks:
             task()
             done(None)
 
-    def on_fail(self, words: list[str], named: dict[str, str]) -> None:
+    def on_fail(self, words: list[str], options: dict[str, str]) -> None:
         self.runtime.is_failing = True
 
-    def on_reload(self, words: list[str], named: dict[str, str]) -> None:
+    def on_reload(self, words: list[str], options: dict[str, str]) -> None:
         """Forget everything but the log."""
         self.timers.timers.clear()
         self._worker.work.clear()
@@ -234,56 +234,58 @@ class ConsumerRig:
 
     # The consumer protocol.
 
-    def on_join(self, words: list[str], named: dict[str, str]) -> None:
-        self.beat(words[0], {"timeout": str(REBALANCE_MS), "owns": "-", **named, "epoch": "0"})
+    def on_join(self, words: list[str], options: dict[str, str]) -> None:
+        self.beat(words[0], {"timeout": str(REBALANCE_MS), "owns": "-", **options, "epoch": "0"})
 
-    def on_beat(self, words: list[str], named: dict[str, str]) -> None:
-        self.beat(words[0], named)
+    def on_beat(self, words: list[str], options: dict[str, str]) -> None:
+        self.beat(words[0], options)
 
-    def on_report(self, words: list[str], named: dict[str, str]) -> None:
-        told = self.told[words[0]].assignment or {}
-        owned = {topic_id: list(partitions) for topic_id, partitions in told.items()}
-        self.beat(words[0], named, owned)
+    def on_report(self, words: list[str], options: dict[str, str]) -> None:
+        assignment = self.answers[words[0]].assignment or {}
+        owned = {topic_id: list(partitions) for topic_id, partitions in assignment.items()}
+        self.beat(words[0], options, owned)
 
-    def on_leave(self, words: list[str], named: dict[str, str]) -> None:
-        self.beat(words[0], {"epoch": "-1", **named})
+    def on_leave(self, words: list[str], options: dict[str, str]) -> None:
+        self.beat(words[0], {"epoch": "-1", **options})
 
     def beat(
-        self, who: str, named: dict[str, str], owned: dict[bytes, list[int]] | None = None
+        self, alias: str, options: dict[str, str], owned: dict[bytes, list[int]] | None = None
     ) -> HeartbeatAnswer | None:
         """Send a heartbeat and record its answer; return None if it was refused."""
-        told = self.told.get(who)
-        names = named.get("names")
+        last_answer = self.answers.get(alias)
+        names = options.get("names")
         request = Heartbeat(
             GROUP,
-            named.get("id", who),
-            int(named["epoch"]) if "epoch" in named else (told.member_epoch if told else 0),
+            options.get("id", alias),
+            int(options["epoch"])
+            if "epoch" in options
+            else (last_answer.member_epoch if last_answer else 0),
             "client",
             "/host",
-            named.get("instance"),
-            named.get("rack"),
-            int(named.get("timeout", -1)),
+            options.get("instance"),
+            options.get("rack"),
+            int(options.get("timeout", -1)),
             None if names is None else frozenset(names.split(",")) - {"-"},
-            named.get("regex"),
-            named.get("assignor"),
-            self._owned(named.get("owns")) if owned is None else owned,
-            int(named.get("version", 1)),
+            options.get("regex"),
+            options.get("assignor"),
+            self._owned(options.get("owns")) if owned is None else owned,
+            int(options.get("version", 1)),
         )
         answers: list[Any] = []
         try:
             self.consumer.check(request)
             self.consumer.beat(self.shard, request, answers.append)
         except KafkaError as error:
-            self.lines.append(f"{who}: {error.code.name}")
+            self.lines.append(f"{alias}: {error.code.name}")
             return None
         answer: HeartbeatAnswer = answers[0]
-        line = f"{who}: epoch={answer.member_epoch}"
+        line = f"{alias}: epoch={answer.member_epoch}"
         if answer.assignment is not None:
             line += f" has {self.names(answer.assignment)}"
         self.lines.append(line)
-        known = told.assignment if told else None
-        assignment = known if answer.assignment is None else answer.assignment
-        self.told[who] = answer._replace(assignment=assignment)
+        old_assignment = last_answer.assignment if last_answer else None
+        assignment = old_assignment if answer.assignment is None else answer.assignment
+        self.answers[alias] = answer._replace(assignment=assignment)
         return answer
 
     # The classic protocol.
@@ -293,44 +295,44 @@ class ConsumerRig:
         is_ours = isinstance(group, ConsumerGroup) and not group.is_empty
         return self.consumer if is_ours else self.classic
 
-    def on_cjoin(self, words: list[str], named: dict[str, str]) -> None:
-        who = words[0]
+    def on_cjoin(self, words: list[str], options: dict[str, str]) -> None:
+        alias = words[0]
         owned = [
             TopicPartition(topic=name, partitions=[int(n) for n in numbers.split(",")])
             for name, _, numbers in (
-                entry.partition(":") for entry in named.get("owns", "").split(";") if entry
+                entry.partition(":") for entry in options.get("owns", "").split(";") if entry
             )
         ]
-        topics = [name for name in named.get("names", "").split(",") if name]
+        topics = [name for name in options.get("names", "").split(",") if name]
         subscription = ConsumerProtocolSubscription(
             topics=topics, owned_partitions=owned, user_data=None
         ).to_bytes(1)
         join = Join(
-            named.get("id", self.classic_ids.get(who, "")),
-            named.get("instance"),
-            who,
+            options.get("id", self.classic_ids.get(alias, "")),
+            options.get("instance"),
+            alias,
             "/host",
-            named.get("type", "consumer"),
-            tuple((p, subscription) for p in named.get("protocols", "range").split(",")),
-            int(named.get("session", 10_000)),
-            int(named.get("timeout", REBALANCE_MS)),
+            options.get("type", "consumer"),
+            tuple((p, subscription) for p in options.get("protocols", "range").split(",")),
+            int(options.get("session", 10_000)),
+            int(options.get("timeout", REBALANCE_MS)),
             "v4" in words,
         )
 
         def hear(answer: JoinAnswer) -> None:
             if answer.error is not ErrorCode.NONE:
-                self.lines.append(f"{who}: {answer.error.name}")
+                self.lines.append(f"{alias}: {answer.error.name}")
                 return
-            self.classic_ids[who] = answer.member_id
-            self.generations[who] = answer.generation_id
-            self.lines.append(f"{who}: joined generation={answer.generation_id}")
+            self.classic_ids[alias] = answer.member_id
+            self.generations[alias] = answer.generation_id
+            self.lines.append(f"{alias}: joined generation={answer.generation_id}")
 
         self._manager().join(self.shard, GROUP, join, hear)
 
-    def on_csync(self, words: list[str], named: dict[str, str]) -> None:
-        who = words[0]
+    def on_csync(self, words: list[str], options: dict[str, str]) -> None:
+        alias = words[0]
         shares: dict[str, bytes] = {}
-        for entry in named.get("share", "").split(";"):
+        for entry in options.get("share", "").split(";"):
             if entry:
                 name, _, owned = entry.partition(":")
                 partitions = self._owned(owned) or {}
@@ -338,82 +340,87 @@ class ConsumerRig:
                     {t: tuple(p) for t, p in partitions.items()}, 1, self.consumer.topics
                 )
         sync = Sync(
-            named.get("id", self.classic_ids.get(who, who)),
-            named.get("instance"),
-            int(named.get("gen", self.generations.get(who, -1))),
+            options.get("id", self.classic_ids.get(alias, alias)),
+            options.get("instance"),
+            int(options.get("gen", self.generations.get(alias, -1))),
             "consumer",
-            named.get("protocol", "range"),
+            options.get("protocol", "range"),
             shares,
         )
 
         def hear(answer: SyncAnswer) -> None:
             if answer.error is not ErrorCode.NONE:
-                self.lines.append(f"{who}: {answer.error.name}")
+                self.lines.append(f"{alias}: {answer.error.name}")
                 return
             share, _ = read_assignment(answer.assignment, self.consumer.topics)
-            self.lines.append(f"{who}: share {self.names(share)}")
+            self.lines.append(f"{alias}: share {self.names(share)}")
 
         self._manager().sync(self.shard, GROUP, sync, hear)
 
-    def on_cbeat(self, words: list[str], named: dict[str, str]) -> None:
-        who = words[0]
+    def on_cbeat(self, words: list[str], options: dict[str, str]) -> None:
+        alias = words[0]
         code = self._manager().heartbeat(
             self.shard,
             GROUP,
-            named.get("id", self.classic_ids.get(who, who)),
-            named.get("instance"),
-            int(named.get("gen", self.generations.get(who, -1))),
+            options.get("id", self.classic_ids.get(alias, alias)),
+            options.get("instance"),
+            int(options.get("gen", self.generations.get(alias, -1))),
         )
-        self.lines.append(f"{who}: {code.name}")
+        self.lines.append(f"{alias}: {code.name}")
 
-    def on_cleave(self, words: list[str], named: dict[str, str]) -> None:
+    def on_cleave(self, words: list[str], options: dict[str, str]) -> None:
         leaving = [
-            Departure(self.classic_ids.get(who, who), named.get("instance")) for who in words
+            Departure(self.classic_ids.get(alias, alias), options.get("instance"))
+            for alias in words
         ]
         if not words:
-            leaving = [Departure("", named["instance"])]
+            leaving = [Departure("", options["instance"])]
         answers: list[Any] = []
         self._manager().leave(self.shard, GROUP, leaving, answers.append)
         self.lines.append(f"left: {', '.join(code.name for code in answers[0])}")
 
     # Offsets.
 
-    def _epoch_of(self, who: str, named: dict[str, str]) -> int:
-        if "epoch" in named:
-            return int(named["epoch"])
-        return self.told[who].member_epoch if who in self.told else self.generations[who]
+    def _epoch_of(self, alias: str, options: dict[str, str]) -> int:
+        if "epoch" in options:
+            return int(options["epoch"])
+        return (
+            self.answers[alias].member_epoch if alias in self.answers else self.generations[alias]
+        )
 
-    def on_commit(self, words: list[str], named: dict[str, str]) -> None:
-        who, topic, partition = words
-        member_id = "" if who == "-" else self.classic_ids.get(who, who)
+    def on_commit(self, words: list[str], options: dict[str, str]) -> None:
+        alias, topic, partition = words
+        member_id = "" if alias == "-" else self.classic_ids.get(alias, alias)
         try:
             validator = self.shard.groups[GROUP].validate_offset_commit(
                 member_id,
                 None,
-                self._epoch_of(who, named),
-                is_transactional="transactional" in named,
-                version=int(named.get("version", 9)),
+                self._epoch_of(alias, options),
+                is_transactional="transactional" in options,
+                version=int(options.get("version", 9)),
             )
             if validator is not None:
                 validator(topic, self.cluster.image.topics[topic].topic_id, int(partition))
         except KafkaError as error:
-            self.lines.append(f"{who}: {error.code.name}")
+            self.lines.append(f"{alias}: {error.code.name}")
         else:
-            self.lines.append(f"{who}: may commit")
+            self.lines.append(f"{alias}: may commit")
 
-    def on_fetch(self, words: list[str], named: dict[str, str]) -> None:
-        who = words[0]
+    def on_fetch(self, words: list[str], options: dict[str, str]) -> None:
+        alias = words[0]
         try:
-            member_id = None if who == "-" else self.classic_ids.get(who, who)
-            self.shard.groups[GROUP].validate_offset_fetch(member_id, self._epoch_of(who, named))
+            member_id = None if alias == "-" else self.classic_ids.get(alias, alias)
+            self.shard.groups[GROUP].validate_offset_fetch(
+                member_id, self._epoch_of(alias, options)
+            )
         except KafkaError as error:
-            self.lines.append(f"{who}: {error.code.name}")
+            self.lines.append(f"{alias}: {error.code.name}")
         else:
-            self.lines.append(f"{who}: may fetch")
+            self.lines.append(f"{alias}: may fetch")
 
     # Looking.
 
-    def on_show(self, words: list[str], named: dict[str, str]) -> None:
+    def on_show(self, words: list[str], options: dict[str, str]) -> None:
         group = self.group
         for member_id, member in group.members.items():
             line = f"  {member_id}: epoch={member.member_epoch} {member.state.name}"
@@ -425,35 +432,37 @@ class ConsumerRig:
                 line += " (classic)"
             self.lines.append(line)
 
-    def on_records(self, words: list[str], named: dict[str, str]) -> None:
-        for key, value in self.runtime.records[self._shown :]:
+    def on_records(self, words: list[str], options: dict[str, str]) -> None:
+        for key, value in self.runtime.records[self._printed_count :]:
             entry = decode_record(key, value)
             assert entry is not None
             stem = type(entry.key).__name__.removesuffix("Key").removeprefix("ConsumerGroup")
-            who = getattr(entry.key, "member_id", getattr(entry.key, "regular_expression", ""))
-            line = f"  {stem} {who}".rstrip()
-            self.lines.append(f"{line} gone" if value is None else f"{line}{_told(entry.value)}")
-        self._shown = len(self.runtime.records)
+            alias = getattr(entry.key, "member_id", getattr(entry.key, "regular_expression", ""))
+            line = f"  {stem} {alias}".rstrip()
+            self.lines.append(
+                f"{line} gone" if value is None else f"{line}{_numbers_of(entry.value)}"
+            )
+        self._printed_count = len(self.runtime.records)
 
 
 def _plain(owned: OwnedPartitions) -> dict[bytes, dict[int, int]]:
     return {topic_id: dict(partitions) for topic_id, partitions in owned.items()}
 
 
-def _told(value: Any) -> str:
+def _numbers_of(value: Any) -> str:
     """Return the numbers of a record that matter to a reader."""
     names = ("epoch", "assignment_epoch", "member_epoch", "previous_member_epoch", "state")
-    found = [f"{name}={getattr(value, name)}" for name in names if hasattr(value, name)]
-    found += [f"topics={','.join(value.topics)}" for _ in (1,) if hasattr(value, "topics")]
-    return "".join(f" {number}" for number in found)
+    texts = [f"{name}={getattr(value, name)}" for name in names if hasattr(value, name)]
+    texts += [f"topics={','.join(value.topics)}" for _ in (1,) if hasattr(value, "topics")]
+    return "".join(f" {number}" for number in texts)
 
 
 def assignments_of(group: ConsumerGroup) -> dict[str, Assignment]:
     """Return the partitions that every member may read or still reads."""
-    found: dict[str, Assignment] = {}
+    assignments: dict[str, Assignment] = {}
     for member_id, member in group.members.items():
-        held = without_epochs(member.assigned)
+        partitions_of = without_epochs(member.assigned)
         for topic_id, partitions in without_epochs(member.revoking).items():
-            held[topic_id] = tuple(sorted({*held.get(topic_id, ()), *partitions}))
-        found[member_id] = held
-    return found
+            partitions_of[topic_id] = tuple(sorted({*partitions_of.get(topic_id, ()), *partitions}))
+        assignments[member_id] = partitions_of
+    return assignments

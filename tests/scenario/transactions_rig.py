@@ -107,7 +107,7 @@ class TransactionsRig:
         self._world.create(TRANSACTIONS_TOPIC)
         self._cluster_ = Cluster(self._world.image)
         self._shown_offset = 0
-        self.said: list[str] = []
+        self.lines: list[str] = []
         self._runner.run(self._start())
 
     def close(self) -> None:
@@ -139,13 +139,13 @@ class TransactionsRig:
             await asyncio.sleep(0)
 
     def __call__(self, command: str) -> list[str]:
-        self.said = []
-        plain, named = words_of(command)
+        self.lines = []
+        plain, options = words_of(command)
         play: Callable[[list[str], dict[str, str]], Awaitable[str | None]]
         play = getattr(self, f"_{plain[0]}")
 
         async def run() -> str | None:
-            answer = await play(plain[1:], named)
+            answer = await play(plain[1:], options)
             await asyncio.gather(*self._coordinator._fence_tasks)
             return answer
 
@@ -155,64 +155,66 @@ class TransactionsRig:
             answer = error.code.name
         self._show_stored()
         if answer is not None:
-            self.said.append(answer)
-        return self.said
+            self.lines.append(answer)
+        return self.lines
 
     def _show_stored(self) -> None:
         """Show the new records of the journal since the last command."""
         partition = self._world.partition(TRANSACTIONS_TOPIC)
-        read = partition.read(self._shown_offset, WHOLE, isolation_level=0, min_one_batch=True)
-        part = decode_batches(read.records, self._shown_offset, None)
+        stored = partition.read(self._shown_offset, WHOLE, isolation_level=0, min_one_batch=True)
+        part = decode_batches(stored.records, self._shown_offset, None)
         self._shown_offset = part.next_offset
         for _, records in part.batches:
             for record in records:
                 entry = decode(record.key, record.value)
                 assert entry is not None
                 assert entry[1] is not None
-                self.said.append(f"stored: {_told(entry[1])}")
+                self.lines.append(f"stored: {_line_of(entry[1])}")
 
     @property
     def _has_stored(self) -> bool:
         return self._world.partition(TRANSACTIONS_TOPIC).log_end_offset > self._shown_offset
 
-    async def _cluster(self, _: list[str], named: dict[str, str]) -> str:
-        self._cluster_.version = int(named["version"])
+    async def _cluster(self, _: list[str], options: dict[str, str]) -> str:
+        self._cluster_.version = int(options["version"])
         return "ok"
 
-    async def _init(self, _: list[str], named: dict[str, str]) -> str:
-        expected = _owner(named) if "id" in named else None
-        timeout_ms = int(named.get("timeout", TIMEOUT_MS))
+    async def _init(self, _: list[str], options: dict[str, str]) -> str:
+        expected = _owner(options) if "id" in options else None
+        timeout_ms = int(options.get("timeout", TIMEOUT_MS))
         producer = await self._coordinator.initialize(ID, timeout_ms, expected)
         return "answer: {}/{}".format(*producer)
 
-    async def _add(self, plain: list[str], named: dict[str, str]) -> str | None:
+    async def _add(self, plain: list[str], options: dict[str, str]) -> str | None:
         names = [_partition(word) for word in plain if word != "v2"]
         self._coordinator.add_partitions(
-            ID, *_owner(named), names, client_version=2 if "v2" in plain else 0
+            ID, *_owner(options), names, client_version=2 if "v2" in plain else 0
         )
         return None if self._has_stored else "ok, was in it"
 
-    async def _verify(self, plain: list[str], named: dict[str, str]) -> str:
+    async def _verify(self, plain: list[str], options: dict[str, str]) -> str:
         names = [_partition(word) for word in plain]
-        missing = self._coordinator.partitions_not_added(ID, *_owner(named), names)
+        missing = self._coordinator.partitions_not_added(ID, *_owner(options), names)
         return "not in it: " + " ".join(map(str, missing)) if missing else "ok"
 
-    async def _commit(self, plain: list[str], named: dict[str, str]) -> str | None:
-        return await self._end(plain, named, is_commit=True)
+    async def _commit(self, plain: list[str], options: dict[str, str]) -> str | None:
+        return await self._end(plain, options, is_commit=True)
 
-    async def _abort(self, plain: list[str], named: dict[str, str]) -> str | None:
-        return await self._end(plain, named, is_commit=False)
+    async def _abort(self, plain: list[str], options: dict[str, str]) -> str | None:
+        return await self._end(plain, options, is_commit=False)
 
-    async def _end(self, plain: list[str], named: dict[str, str], *, is_commit: bool) -> str | None:
+    async def _end(
+        self, plain: list[str], options: dict[str, str], *, is_commit: bool
+    ) -> str | None:
         is_second = "v2" in plain
         ended = self._coordinator.end(
-            ID, *_owner(named), is_commit=is_commit, client_version=2 if is_second else 0
+            ID, *_owner(options), is_commit=is_commit, client_version=2 if is_second else 0
         )
         after = ended if isinstance(ended, tuple) else await ended
-        told = " {}/{}".format(*after) if after[0] != NO_PRODUCER_ID else ""
+        producer = " {}/{}".format(*after) if after[0] != NO_PRODUCER_ID else ""
         if self._has_stored:
-            return f"answer:{told}" if told else None
-        return f"answer: as before,{told}" if told else "answer: as before"
+            return f"answer:{producer}" if producer else None
+        return f"answer: as before,{producer}" if producer else "answer: as before"
 
     async def _markers(self, *_: object) -> None:
         self._markers_.bring()
@@ -222,14 +224,14 @@ class TransactionsRig:
 
     async def _epoch(self, plain: list[str], _: dict[str, str]) -> None:
         store = self._coordinator._store
-        index, known = store.get(ID)
-        store.write(index, known._replace(producer_epoch=int(plain[0])))
+        index, metadata = store.get(ID)
+        store.write(index, metadata._replace(producer_epoch=int(plain[0])))
 
     async def _restart(self, *_: object) -> str:
         self._coordinator.journal.close()
         await self._coordinator.close()
         await self._start()
-        return f"loaded: {_told(self._coordinator.describe(ID))}"
+        return f"loaded: {_line_of(self._coordinator.describe(ID))}"
 
 
 class _Nobody:
@@ -238,7 +240,7 @@ class _Nobody:
     send_markers = None
 
 
-def _told(metadata: TransactionMetadata) -> str:
+def _line_of(metadata: TransactionMetadata) -> str:
     line = f"{metadata.state.title} {metadata.producer_id}/{metadata.producer_epoch}"
     if metadata.next_producer_id >= 0:
         line += f" next={metadata.next_producer_id}"
@@ -246,8 +248,8 @@ def _told(metadata: TransactionMetadata) -> str:
     return f"{line} [{partitions}]" if partitions else line
 
 
-def _owner(named: dict[str, str]) -> tuple[int, int]:
-    return int(named["id"]), int(named["epoch"])
+def _owner(options: dict[str, str]) -> tuple[int, int]:
+    return int(options["id"]), int(options["epoch"])
 
 
 def _partition(word: str) -> TopicPartition:

@@ -56,11 +56,11 @@ def _played(text: str, play: Callable[[str], list[str]]) -> str:
 
 def words_of(command: str) -> tuple[list[str], dict[str, str]]:
     """Return (["join", "a", "skip"], {"id": "a-1"}) for `join a id=a-1 skip`."""
-    plain, named = [], {}
+    plain, options = [], {}
     for word in command.split():
         name, equals, value = word.partition("=")
         if equals:
-            named[name] = value
+            options[name] = value
         else:
             plain.append(word)
-    return plain, named
+    return plain, options

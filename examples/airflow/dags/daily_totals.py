@@ -31,7 +31,7 @@ with DAG(
     catchup=False,
     render_template_as_native_obj=True,
 ) as dag:
-    read = ConsumeFromTopicOperator(
+    reader = ConsumeFromTopicOperator(
         task_id="read",
         topics=["orders"],
         apply_function=order_of,
@@ -45,4 +45,4 @@ with DAG(
         producer_function=totals_of,
         producer_function_args=["{{ ti.xcom_pull(task_ids='read') }}"],
     )
-    read >> write
+    reader >> write

@@ -45,11 +45,11 @@ def test_records(control: Client) -> None:
     order = NewRecord(key="o-1", value={"amount": 12}, headers=[["source", "web"]])
     tombstone = NewRecord(key="o-1", value=None)
     body = NewRecords(records=[order, tombstone])
-    written = write_records.sync("orders", client=control, body=body)
-    assert [record.offset for record in written.records] == [1, 2]
-    read = read_records.sync("orders", client=control, format_=ReadRecordsFormat.JSON)
-    assert [record.value for record in read.records] == [{"amount": 9}, {"amount": 12}, None]
-    assert read.positions[0].next_offset == 3
+    appended = write_records.sync("orders", client=control, body=body)
+    assert [record.offset for record in appended.records] == [1, 2]
+    page = read_records.sync("orders", client=control, format_=ReadRecordsFormat.JSON)
+    assert [record.value for record in page.records] == [{"amount": 9}, {"amount": 12}, None]
+    assert page.positions[0].next_offset == 3
 
 
 def test_a_fault(control: Client) -> None:

@@ -36,10 +36,10 @@ def relay_batch(producer: Producer, timeout_s: float = 30) -> int:
             on_delivery=lambda error, _, number=record.number: delivered.append((number, error)),
         )
     producer.flush(timeout_s)
-    written = []
+    numbers = []
     for number, error in sorted(delivered):
         if error is not None:
             break
-        written.append(number)
-    OutboxRecord.objects.filter(number__in=written).delete()
-    return len(written)
+        numbers.append(number)
+    OutboxRecord.objects.filter(number__in=numbers).delete()
+    return len(numbers)

@@ -15,6 +15,6 @@ class Command(BaseCommand):
         """Relay batches until one is empty."""
         producer = make_producer(settings.KAFKA_BOOTSTRAP_SERVERS)
         count = 0
-        while written := relay_batch(producer):
-            count += written
+        while batch_size := relay_batch(producer):
+            count += batch_size
         self.stdout.write(f"{count} records written")
