@@ -47,8 +47,11 @@ def fits(request: SeenRequest, choice: RequestsQuery | FeedQuery) -> bool:
 
 def view_of(broker_id: int | None, request: SeenRequest, log: RequestLog) -> msgspec.Struct:
     """Return a request as JSON has it, with its subject as long as its log remembers it."""
-    fields = request._asdict()
-    fields["subject"] = request.subject or log.describe(request.number)
+    return _view(broker_id, request, request.subject or log.describe(request.number))
+
+
+def _view(broker_id: int | None, request: SeenRequest, subject: str) -> msgspec.Struct:
+    fields = request._asdict() | {"subject": subject}
     view: msgspec.Struct = RequestView(broker_id=broker_id, **fields)
     return view
 
@@ -94,7 +97,7 @@ class RequestFeed:
             log.wake(news)
         try:
             first = [view async for view in _paused(self._logs, self._query)]
-            open_views = self._look_at_open()[0]
+            open_views = (await self._look_at_open())[0]
             yield event_of("requests", FeedEvent(skipped=0, requests=first, open=open_views))
             last_look_s = monotonic()
             while True:
@@ -122,7 +125,7 @@ class RequestFeed:
         if len(self._logs) > 1:
             chosen.sort(key=lambda entry: entry[1].at_ms)
         skipped += max(0, len(chosen) - limit)
-        open_views, is_changed = self._look_at_open()
+        open_views, is_changed = await self._look_at_open()
         if not chosen and not skipped and not is_changed:
             return None
         turn = TimeSlice(SLICE_S)
@@ -133,12 +136,15 @@ class RequestFeed:
                 await turn.pause()
         return event_of("requests", FeedEvent(skipped=skipped, requests=views, open=open_views))
 
-    def _look_at_open(self) -> tuple[list[msgspec.Struct], bool]:
-        """Return the chosen requests without an answer, and whether they are others than before."""
+    async def _look_at_open(self) -> tuple[list[msgspec.Struct], bool]:
+        """Return the chosen requests without an answer, and whether they are others than before.
+
+        Only those that an event has are described, and others are served between two of them.
+        """
         waiting = [
-            (broker_id, request, log)
+            (broker_id, request, describe)
             for broker_id, log in self._logs.items()
-            for request in islice(log.open_requests(), OPEN_SCANNED_MAX)
+            for request, describe in islice(log.open_requests(), OPEN_SCANNED_MAX)
             if fits(request, self._query)
         ]
         waiting.sort(key=lambda entry: entry[1].machine_ms)
@@ -148,7 +154,13 @@ class RequestFeed:
             for broker_id, request, _ in waiting
         ]
         is_changed, self._open = keys != self._open, keys
-        return [view_of(*entry) for entry in waiting], is_changed
+        turn = TimeSlice(SLICE_S)
+        views = []
+        for broker_id, request, describe in waiting:
+            views.append(_view(broker_id, request, describe()))
+            if turn.is_over:
+                await turn.pause()
+        return views, is_changed
 
     def _choice(
         self, chosen: list[tuple[int | None, SeenRequest]], limit: int

@@ -41,6 +41,7 @@ from minibroker.trace.decode import Frames
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from minibroker.proxy.addresses import Address
     from minibroker.proxy.desk import Desk
     from minibroker.proxy.heads import RequestHead
     from minibroker.proxy.wire import DueCall, Wire
@@ -283,25 +284,29 @@ class AnswerSide:
             return
         self._desk.learn(head.api_key, answer)
         if has_addresses(head.api_key, head.version):
-            unknown = [
-                (part.host, part.port)
-                for part in addressed_parts(head.api_key, answer)
-                if self._wire.own_address((part.host, part.port)) is None
-            ]
+            parts = addressed_parts(head.api_key, answer)
+            addresses = [(part.host, part.port) for part in parts]
+            unknown = [each for each in addresses if self._wire.own_address(each) is None]
             if unknown:
                 self._hold()
                 self._wire.run(self._change_when_open(pending, head, frame, answer, unknown))
                 return
-        if head.api_key == METADATA:
-            self._wire.note_brokers(
-                {broker.node_id: (broker.host, broker.port) for broker in answer.brokers}
-            )
+            self._note_addresses(head.api_key, answer, addresses)
         is_changed = self._fail(pending, answer)
         is_changed = self._readdress(head, answer) or is_changed
         self._send(
             pending,
             codec.write_answer(head, pending.correlation_id, answer) if is_changed else frame,
         )
+
+    def _note_addresses(self, api_key: int, answer: Any, addresses: list[Address]) -> None:
+        """Say which brokers there are."""
+        if api_key == METADATA:
+            self._wire.note_brokers(
+                {broker.node_id: (broker.host, broker.port) for broker in answer.brokers}
+            )
+        else:
+            self._wire.note_addresses(addresses)
 
     async def _change_when_open(
         self, pending: Pending, head: RequestHead, frame: bytes, answer: Any, unknown: list[Any]

@@ -20,6 +20,7 @@ from minibroker.kafka.protocol.api_keys import (
     SASL_AUTHENTICATE,
     SASL_HANDSHAKE,
 )
+from minibroker.proxy.frames import SIZE_BYTES
 from minibroker.proxy.limits import SHOWN_HEAD_BYTES, SMALL_BYTES, UNREAD_MAX
 from minibroker.rig.faults import FaultSet
 from minibroker.trace.decode import Frames, decode
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from minibroker.kafka.protocol.message import Message
     from minibroker.proxy.heads import RequestHead
+    from minibroker.proxy.pending import Pending
     from minibroker.rig.faults import Fault
     from minibroker.trace.exchange import Exchange
 
@@ -116,6 +118,19 @@ class Desk:
         self._unread.append((frames, request_bytes, answer_bytes))
         if len(self._unread) == 1:
             self.run(self._read())
+
+    def describe(self, pending: Pending) -> str:
+        """Return the subject of a request that waits for its answer; nothing where its frame is not
+        here as a whole, or takes long to decode. A frame is decoded once.
+        """
+        if pending.subject is None:
+            pending.subject = ""
+            if pending.frame is not None and pending.is_whole:
+                request = pending.frame[SIZE_BYTES:]
+                frames = Frames(0, 0, "", "", pending.at_ms, None, request, None)
+                if _is_quick(frames):
+                    pending.subject = decode(frames, self.names).subject
+        return pending.subject
 
     async def _read(self) -> None:
         """Decode and show what waits."""

@@ -4,9 +4,9 @@
     127.0.0.1:9193 ─► kafka-2:9092        made when an answer names the broker for the first time
     127.0.0.1:9194 ─► kafka-3:9092
 
-A broker keeps its listener, also while it is away. Only when Metadata says that it has another
-address, the listener of its old one takes leave: it ends with its last connection. Belongs to the
-loop.
+A broker keeps its listener, also while it is away. A listener takes leave when Metadata says that
+its broker has another address, or when Metadata never spoke of the address and no other answer has
+named it for `UNNAMED_S`. It ends with its last connection. Belongs to the loop.
 """
 
 from __future__ import annotations
@@ -31,6 +31,10 @@ PORTS_TRIED: Final = 100
 PORT_MAX: Final = 65_535
 PLACES_MAX: Final = 10_000
 """Addresses of brokers that are compared with their next ones."""
+UNNAMED_S: Final = 1_800.0
+"""So long an address that Metadata never had may be out of all answers, too."""
+LOOK_S: Final = 60.0
+"""Time between two looks for such addresses."""
 BACKLOG: Final = 1_024
 ANY_HOST: Final = ("0.0.0.0", "::")
 """Hosts of a listener that clients cannot connect to."""
@@ -48,8 +52,10 @@ class Gate:
         """None while it does not listen."""
         self.connection_count = 0
         """Connections of clients."""
+        self.named_s = 0.0
+        """The loop's time when an answer named its address last."""
         self.is_left = False
-        """True when its broker has gone to another address."""
+        """True when no answer will name its address again, as far as it can be known."""
 
 
 class Gates:
@@ -82,6 +88,8 @@ class Gates:
         self._places: dict[tuple[Gate, int], Address] = {}
         """Gate and id → the address that the broker behind the gate said last of that id."""
         self._next_port = port
+        self._next_look: asyncio.TimerHandle | None = None
+        """None while nobody listens."""
 
     @property
     def all(self) -> list[Gate]:
@@ -98,15 +106,18 @@ class Gates:
                 f"--listen {name}: cannot listen: {error.strerror or error}"
             ) from error
         self._next_port = self.first.port + 1
+        self._look_later()
 
     async def listen_again(self) -> None:
         """Listen at every address once more, after `close`. Raises OSError."""
         for gate in self.all:
             if gate.server is None:
                 await self._listen(gate)
+        self._look_later()
 
     def close(self) -> None:
         """Stop to listen; connections are the owner's."""
+        self._end_looks()
         for gate in self.all:
             if gate.server is not None:
                 gate.server.close()
@@ -129,16 +140,21 @@ class Gates:
         """Return whether no more broker gets a listener: its clients go there directly."""
         return len(self._by_address) + len(self._refused) >= GATES_MAX
 
-    def note_brokers(self, gate: Gate, brokers: Mapping[int, Address]) -> None:
+    def note_addresses(self, addresses: Iterable[Address], now_s: float) -> None:
+        """Take the addresses of brokers in an answer: their listeners stay."""
+        for address in addresses:
+            gate = self._by_address.get(address)
+            if gate is not None:
+                gate.named_s, gate.is_left = now_s, False
+
+    def note_brokers(self, gate: Gate, brokers: Mapping[int, Address], now_s: float) -> None:
         """Take id → address of the brokers, as the one behind `gate` says in Metadata.
 
         A broker that is not there may come back. One that is at another address than before has
         left the old one.
         """
         present = set(brokers.values())
-        for address in present:
-            if address in self._by_address:
-                self._by_address[address].is_left = False
+        self.note_addresses(present, now_s)
         for broker_id, address in brokers.items():
             old_address = self._places.get((gate, broker_id))
             if old_address is None and len(self._places) >= PLACES_MAX:
@@ -148,6 +164,29 @@ class Gates:
                 old_gate = self._by_address[old_address]
                 old_gate.is_left = True
                 self._end_unused(old_gate)
+
+    def leave_unnamed(self, now_s: float) -> None:
+        """End unused listeners whose addresses no answer has named for `UNNAMED_S`, but for those
+        of which Metadata spoke last: a broker may be away.
+        """
+        known_places = set(self._places.values())
+        for address, gate in list(self._by_address.items()):
+            if address not in known_places and now_s - gate.named_s >= UNNAMED_S:
+                gate.is_left = True
+                self._end_unused(gate)
+
+    def _end_looks(self) -> None:
+        if self._next_look is not None:
+            self._next_look.cancel()
+            self._next_look = None
+
+    def _look_later(self) -> None:
+        self._end_looks()
+        self._next_look = asyncio.get_running_loop().call_later(LOOK_S, self._look)
+
+    def _look(self) -> None:
+        self.leave_unnamed(asyncio.get_running_loop().time())
+        self._look_later()
 
     def join(self, gate: Gate) -> None:
         """Count a connection of a client that begins."""
@@ -159,7 +198,7 @@ class Gates:
         self._end_unused(gate)
 
     def _end_unused(self, gate: Gate) -> None:
-        """End a listener that leads to an old address, once nobody uses it. The first one stays."""
+        """End a listener that has been left, once nobody uses it. The first one stays."""
         if not gate.is_left or gate.connection_count or gate is self.first:
             return
         address = gate.targets[0]
@@ -191,6 +230,7 @@ class Gates:
             return None
         name = name_of(address)
         gate = Gate((address,), 0)
+        gate.named_s = asyncio.get_running_loop().time()
         ports = range(self._next_port, min(self._next_port + PORTS_TRIED, PORT_MAX + 1))
         for port in (*(ports if self._next_port > 1 else ()), 0):
             gate.port = port

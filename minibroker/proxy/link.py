@@ -20,7 +20,7 @@ from minibroker.proxy.request_side import RequestSide
 from minibroker.proxy.upstream import renewed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable
+    from collections.abc import Callable, Coroutine
 
     from minibroker.proxy.addresses import Address
     from minibroker.proxy.desk import Desk
@@ -155,9 +155,10 @@ class Link:
         self._has_kafka_ended = False
 
     @property
-    def pending(self) -> Iterable[Pending]:
+    def pending(self) -> list[Pending]:
         """Return the requests without their answer, the oldest first."""
-        return self._answers.queue
+        delayed_request = self._requests.delayed_request
+        return [*self._answers.queue, *([] if delayed_request is None else [delayed_request])]
 
     # The life.
 
@@ -250,8 +251,8 @@ class Link:
         for task in self._tasks:
             if task is not asyncio.current_task():
                 task.cancel()
-        self._requests.close()
         self._answers.close()
+        self._requests.close()
         if self.client.transport is not None:
             self.client.go_on(StopReason.CONNECTING)
             self.client.transport.close()
@@ -299,9 +300,13 @@ class Link:
         """Do `Wire.own_address`."""
         return self._gates.own_address(address, self._local_host)
 
+    def note_addresses(self, addresses: list[Address]) -> None:
+        """Do `Wire.note_addresses`."""
+        self._gates.note_addresses(addresses, asyncio.get_running_loop().time())
+
     def note_brokers(self, brokers: dict[int, Address]) -> None:
         """Do `Wire.note_brokers`."""
-        self._gates.note_brokers(self.gate, brokers)
+        self._gates.note_brokers(self.gate, brokers, asyncio.get_running_loop().time())
 
     async def open_addresses(self, addresses: list[Address]) -> None:
         """Do `Wire.open_addresses`."""

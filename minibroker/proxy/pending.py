@@ -11,6 +11,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.kafka.protocol.api_keys import APIS
+from minibroker.proxy.frames import SIZE_BYTES
 from minibroker.proxy.kinds import AnswerWay
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ class Pending:
     """The time of `perf_counter` then."""
     frame: bytes | None = None
     """The request's own bytes, or the first of them, while somebody looks on."""
+    subject: str | None = None
+    """Its subject without that of its answer, None until somebody asks for it."""
     fault: Fault | None = None
     """The rule that met it and has something to do with the answer."""
     failed: Any = None
@@ -65,6 +68,11 @@ class Pending:
     def is_own(self) -> bool:
         """Return whether Kafka does not know of it."""
         return self.own_answer is not None or self.ends
+
+    @property
+    def is_whole(self) -> bool:
+        """Return whether `frame` has all of the request."""
+        return self.frame is not None and len(self.frame) - SIZE_BYTES == self.request_bytes
 
     @property
     def api(self) -> str:

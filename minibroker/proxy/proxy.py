@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Final
 
@@ -14,7 +15,7 @@ from minibroker.proxy.desk import Desk
 from minibroker.proxy.gates import Gates
 from minibroker.proxy.link import Link
 from minibroker.proxy.upstream import Upstream
-from minibroker.rig.request_log import RequestLog, SeenRequest
+from minibroker.rig.request_log import RequestLog, SeenRequest, UnansweredRequest
 
 if TYPE_CHECKING:
     import asyncio
@@ -175,16 +176,16 @@ class KafkaProxy:
             )
         )
 
-    def _open_requests(self) -> Iterator[SeenRequest]:
+    def _open_requests(self) -> Iterator[UnansweredRequest]:
         """Yield the requests that wait for their answer, as they stand now."""
         now_ns = perf_counter_ns()
         for link in list(self._links):
-            for pending in list(link.pending):
+            for pending in link.pending:
                 head = pending.head
                 if head is None or pending.frame is None:
                     continue
                 client_id = head.client_id
-                yield SeenRequest(
+                request = SeenRequest(
                     api=pending.api,
                     version=head.version,
                     client_id=None if client_id is None else client_id.decode("utf-8", "replace"),
@@ -198,6 +199,7 @@ class KafkaProxy:
                     machine_ms=pending.at_ms,
                     broker=link.broker_address,
                 )
+                yield UnansweredRequest(request, partial(self._desk.describe, pending))
 
     # Faults.
 

@@ -99,6 +99,8 @@ class RequestSide:
         self._login_mechanism = ""
         """The mechanism of the login whose first token came last."""
         self._timer: DueCall | None = None
+        self.delayed_request: Pending | None = None
+        """The request that a rule holds or delays now."""
         self._waits_for: tuple[Fault, Any] | None = None
         """The rule that holds the connection, and what goes on then."""
 
@@ -227,13 +229,20 @@ class RequestSide:
             self._act(pending, frame, request, fault)
 
         if fault.hold:
-            self._hold()
+            self._keep(pending)
             self._wait_for_removal(fault, act)
         elif fault.delay_ms:
-            self._hold()
+            self._keep(pending)
             self._timer = self._wire.later(fault.delay_ms / 1000, lambda: self._end_wait(act))
         else:
             act()
+
+    def _keep(self, pending: Pending) -> None:
+        """Hold the connection with this request."""
+        self._hold()
+        self.delayed_request = pending
+        if self._desk.is_watched:
+            self._desk.on_expect()
 
     def _wait_for_removal(self, fault: Fault, act: Any) -> None:
         def go_on() -> None:
@@ -243,7 +252,7 @@ class RequestSide:
         self._desk.wait(fault, go_on)
 
     def _end_wait(self, act: Any) -> None:
-        self._timer = self._waits_for = None
+        self._timer = self._waits_for = self.delayed_request = None
         act()
         self.go_on()
 
@@ -396,8 +405,11 @@ class RequestSide:
             self._wire.read_client(is_on=True)
 
     def close(self) -> None:
-        """Forget what waits."""
+        """Forget what waits, and show a request that a rule held."""
         self._has_ended = True
+        if self.delayed_request is not None:
+            self._answers.note_unanswered(self.delayed_request)
+            self.delayed_request = None
         if self._timer is not None:
             self._timer.cancel()
         if self._waits_for is not None:

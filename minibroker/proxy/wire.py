@@ -56,6 +56,9 @@ class Wire(Protocol):
     def own_address(self, address: Address) -> Address | None:
         """Return where the proxy listens for a broker, None while it does not."""
 
+    def note_addresses(self, addresses: list[Address]) -> None:
+        """Note the addresses of brokers in an answer other than Metadata."""
+
     def note_brokers(self, brokers: dict[int, Address]) -> None:
         """Note id → address of the brokers, as Kafka says in Metadata."""
 

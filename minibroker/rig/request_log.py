@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from functools import partial
 from itertools import islice
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
@@ -80,6 +81,15 @@ class SeenRequest(NamedTuple):
         )
 
 
+class UnansweredRequest(NamedTuple):
+    """One request that waits for its answer."""
+
+    request: SeenRequest
+    """As it stands now: number 0, the duration until now, no subject."""
+    describe: Callable[[], str]
+    """Returns its subject; nothing where that would take long. Called when it is shown."""
+
+
 def _no_subject(_number: int) -> str:
     return ""
 
@@ -117,13 +127,13 @@ class RequestLog(deque[SeenRequest]):
         """Requests without an answer, oldest first, while the log is followed."""
         self.describe_open: Callable[[LoggedCall], str] = _no_subject_of_call
         """Returns the subject of a request in `open`."""
-        self.open_requests: Callable[[], Iterator[SeenRequest]] = self._open_requests
-        """Returns the requests without an answer as they stand now, oldest first: number 0, and the
-        duration until now. A proxy has its own."""
+        self.open_requests: Callable[[], Iterator[UnansweredRequest]] = self._open_requests
+        """Returns the requests without an answer, oldest first. A proxy has its own."""
 
-    def _open_requests(self) -> Iterator[SeenRequest]:
+    def _open_requests(self) -> Iterator[UnansweredRequest]:
         for call in list(self.open):
-            yield seen_request(call, None, self.describe_open(call), 0)
+            request = seen_request(call, None, "", 0)
+            yield UnansweredRequest(request, partial(self.describe_open, call))
 
     @property
     def is_followed(self) -> bool:

@@ -8,6 +8,7 @@ settings are not in it.
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -375,13 +376,13 @@ def exchanges_of(
     A sentence about those that are left out is added to `notes`.
     """
     entries = [
-        (request.machine_ms, name, request, is_ended, log)
+        (request.machine_ms, name, request, is_ended, describe)
         for name, log in logs
         for is_ended, requests in (
-            (True, log),
+            (True, ((request, partial(log.describe, request.number)) for request in log)),
             (False, log.open_requests()),
         )
-        for request in requests
+        for request, describe in requests
         if request.machine_ms >= since_ms
     ]
     entries.sort(key=lambda entry: entry[0])
@@ -404,11 +405,13 @@ def exchanges_of(
             else None,
             request_bytes=request.request_bytes,
             answer_bytes=request.answer_bytes,
-            subject=request.subject or log.describe(request.number),
+            subject=request.subject or describe(),
             error=request.error,
             fault=request.fault,
         )
-        for number, (at_ms, name, request, is_ended, log) in enumerate(entries[-REQUESTS_MAX:], 1)
+        for number, (at_ms, name, request, is_ended, describe) in enumerate(
+            entries[-REQUESTS_MAX:], 1
+        )
     ]
 
 

@@ -16,8 +16,14 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka import Producer
 
+from minibroker.kafka.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestTopic,
+)
 from minibroker.testing import Broker
 from tests.support import readme
+from tests.support.dialogues import RawClient
+from tests.support.event_stream import EventStreamReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -145,6 +151,33 @@ def test_the_page_and_its_paths_are_served(broker: Broker) -> None:
     assert answers["/views"]["views"] == ["requests", "faults"]
     assert answers["/health/ready"] == {"ready": True, "reasons": []}
     assert html.startswith(b"<!doctype html>")
+
+
+def test_a_request_that_waits_is_shown_with_its_subject(broker: Broker) -> None:
+    command, *_ = commands("Faults of a proxy over HTTP")
+    with running(command, broker) as process:
+        address = ready(process, broker)
+        assert process.stdout is not None
+        url = process.stdout.readline().split()[-1]
+        rule = b'{"api": "OffsetFetch", "hold": true}'
+        urllib.request.urlopen(f"{url}/faults", timeout=60, data=rule).read()
+        port = int(url.rpartition(":")[2])
+        with EventStreamReader(port, "/live/requests") as stream, RawClient(address) as client:
+            assert stream.next("requests")["open"] == []
+            asked = OffsetFetchRequestTopic(name="orders", partition_indexes=[0])
+            client.send(OffsetFetchRequest(group_id="billing", topics=[asked]), 5)
+            while not (event := stream.next("requests"))["open"]:
+                pass
+            (waiting,) = event["open"]
+            removal = urllib.request.Request(f"{url}/faults", method="DELETE")
+            urllib.request.urlopen(removal, timeout=60).read()
+            while not (event := stream.next("requests"))["requests"]:
+                pass
+    assert (waiting["api"], waiting["answer_bytes"]) == ("OffsetFetch", None)
+    assert waiting["subject"] == "group billing, orders-0"
+    (ended,) = event["requests"]
+    assert ended["subject"].startswith(waiting["subject"])
+    assert event["open"] == []
 
 
 def test_the_example_runs() -> None:

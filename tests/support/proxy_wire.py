@@ -50,6 +50,8 @@ class Conversation:
         self.is_client_read = self.is_kafka_read = True
         self.end_reason: str | None = None
         self.later_calls: list[Later] = []
+        self.addresses: list[Address] = []
+        """Addresses in answers other than Metadata."""
 
     def client_sends(self, data: bytes) -> None:
         """Hand bytes in from the client."""
@@ -101,6 +103,10 @@ class Conversation:
     def own_address(self, address: Address) -> Address | None:
         """Do `Wire.own_address`."""
         return OWN
+
+    def note_addresses(self, addresses: list[Address]) -> None:
+        """Do `Wire.note_addresses`."""
+        self.addresses += addresses
 
     def note_brokers(self, brokers: dict[int, Address]) -> None:
         """Do `Wire.note_brokers`."""

@@ -16,7 +16,7 @@ from minibroker.control.registry_view import RegistryView
 from minibroker.control.request_feed import SCANNED_MAX, RequestFeed
 from minibroker.control.shapes import FeedQuery, TailQuery
 from minibroker.control.tails import TopicTail
-from minibroker.rig.request_log import RequestLog, SeenRequest
+from minibroker.rig.request_log import RequestLog, SeenRequest, UnansweredRequest
 from minibroker.testing import Cluster
 from tests.support.event_stream import EventStreamReader
 from tests.support.waiting import wait_until
@@ -192,10 +192,13 @@ async def test_a_feed_of_slow_and_failed_requests_has_no_others() -> None:
 async def test_a_request_without_an_answer_is_open_until_it_ends() -> None:
     log = RequestLog()
     waiting = [seen("Fetch")._replace(duration_ms=5_000.0, number=0)]
-    log.open_requests = lambda: iter(waiting)
+    log.open_requests = lambda: (
+        UnansweredRequest(request, lambda: "orders-0 @7") for request in waiting
+    )
     pieces = RequestFeed({0: log}, FeedQuery(api="Fetch")).pieces()
     (first,) = (await next_event(pieces))["open"]
     assert (first["api"], first["duration_ms"], first["number"]) == ("Fetch", 5_000.0, 0)
+    assert first["subject"] == "orders-0 @7"
     waiting.append(seen("Fetch")._replace(correlation_id=9, number=0))
     waiting.append(seen("Produce"))  # another API
     log.tell()

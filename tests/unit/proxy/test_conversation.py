@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from minibroker.kafka.protocol.api_keys import API_VERSIONS, FETCH, METADATA
+from minibroker.kafka.protocol.api_keys import API_VERSIONS, FETCH, FIND_COORDINATOR, METADATA
 from minibroker.kafka.protocol.header import response_header
 from minibroker.kafka.protocol.messages.api_versions import (
     ApiVersion,
@@ -22,19 +22,35 @@ from minibroker.kafka.protocol.messages.fetch import (
     NodeEndpoint,
     PartitionData,
 )
+from minibroker.kafka.protocol.messages.find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
 from minibroker.kafka.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from minibroker.kafka.protocol.messages.list_offsets import ListOffsetsRequest
+from minibroker.kafka.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsTopic
 from minibroker.kafka.protocol.messages.metadata import (
     MetadataRequest,
     MetadataResponse,
     MetadataResponseBroker,
     MetadataResponseTopic,
 )
+from minibroker.kafka.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
 from minibroker.kafka.protocol.primitives import Reader, Writer
 from minibroker.proxy.desk import Desk
-from minibroker.proxy.limits import HINTED_BYTES_MAX, LOOKED_AT_BYTES_MAX, PENDING_MAX
+from minibroker.proxy.limits import (
+    HINTED_BYTES_MAX,
+    LOOKED_AT_BYTES_MAX,
+    PENDING_MAX,
+    SHOWN_BYTES_MAX,
+    SMALL_BYTES,
+)
 from minibroker.rig.faults import Fault
 from minibroker.trace.exchange import Exchange
+from tests.support.batches import batch
 from tests.support.dialogues import answer_of, request_bytes
 from tests.support.proxy_wire import OWN, Conversation, framed
 
@@ -64,6 +80,13 @@ def fetched(version: int, size: int, port: int) -> bytes:
     return answer_frame(response, FETCH, version, 1)
 
 
+def watched_desk(shown: list[Exchange]) -> Desk:
+    """Return a desk whose exchanges come into the list."""
+    desk = Desk()
+    desk.onlookers.append(shown.append)
+    return desk
+
+
 @pytest.mark.parametrize("port", [9092, 9216])
 def test_a_leader_in_an_answer_is_reached_through_the_proxy(port: int) -> None:
     conversation = Conversation()
@@ -72,6 +95,17 @@ def test_a_leader_in_an_answer_is_reached_through_the_proxy(port: int) -> None:
     conversation.kafka_sends(fetched(16, 100, port))
     answer = answer_of(request, 16, bytes(conversation.answered[4:]))
     assert [(node.host, node.port) for node in answer.node_endpoints] == [OWN]
+
+
+def test_the_addresses_of_an_answer_are_noted() -> None:
+    conversation = Conversation()
+    request = FindCoordinatorRequest(key="g")
+    conversation.client_sends(framed(request_bytes(request, 2, 1)))
+    response = FindCoordinatorResponse(node_id=1, host="kafka-2.example", port=9092)
+    conversation.kafka_sends(answer_frame(response, FIND_COORDINATOR, 2, 1))
+    assert conversation.addresses == [("kafka-2.example", 9092)]
+    answer = answer_of(request, 2, bytes(conversation.answered[4:]))
+    assert (answer.host, answer.port) == OWN
 
 
 def test_a_leader_in_a_large_answer_is_hidden_as_it_passes() -> None:
@@ -112,9 +146,8 @@ def test_an_own_answer_waits_for_a_long_one_that_passes() -> None:
 
 def test_requests_without_an_answer_are_passed_over() -> None:
     """A broker that does not answer one goes on with the next: the ids say which it is."""
-    desk = Desk()
     shown: list[Exchange] = []
-    desk.onlookers.append(shown.append)
+    desk = watched_desk(shown)
     conversation = Conversation(desk)
     for number in (1, 2, 3):
         conversation.client_sends(framed(request_bytes(BEAT, 3, number)))
@@ -159,9 +192,8 @@ def test_api_versions_offers_no_version_whose_addresses_cannot_be_rewritten() ->
 
 async def test_a_long_list_is_shown_in_its_order() -> None:
     """It is decoded beside the loop; what ends meanwhile waits to be shown."""
-    desk = Desk()
     shown: list[Exchange] = []
-    desk.onlookers.append(shown.append)
+    desk = watched_desk(shown)
     topics = [MetadataResponseTopic(name=f"topic-{number}") for number in range(3_000)]
     brokers = [MetadataResponseBroker(node_id=1, host="kafka", port=9092)]
     conversation = Conversation(desk)
@@ -206,6 +238,64 @@ def test_a_closed_connection_is_forgotten_by_its_rule() -> None:
     assert not conversation.received
 
 
+def test_a_request_without_its_answer_has_a_subject() -> None:
+    conversation = Conversation(watched_desk([]))
+    conversation.client_sends(framed(request_bytes(BEAT, 3, 1)))
+    (pending,) = conversation.answers.queue
+    assert conversation.desk.describe(pending) == "group g, generation 0, member m"
+    pending.frame = None  # it is not decoded again
+    assert conversation.desk.describe(pending) == "group g, generation 0, member m"
+
+
+def test_a_long_list_without_its_answer_has_no_subject() -> None:
+    conversation = Conversation(watched_desk([]))
+    topics = [ListOffsetsTopic(name=f"topic-{number}") for number in range(2_000)]
+    conversation.client_sends(framed(request_bytes(ListOffsetsRequest(topics=topics), 1, 1)))
+    records = PartitionProduceData(records=batch(bytes(SMALL_BYTES)))
+    produce = ProduceRequest(
+        acks=1, topic_data=[TopicProduceData(name="orders", partition_data=[records])]
+    )
+    conversation.client_sends(framed(request_bytes(produce, 9, 2)))
+    large, records_first = conversation.answers.queue
+    assert conversation.desk.describe(large) == ""
+    assert conversation.desk.describe(records_first).startswith("acks 1, orders-0 1 record ")
+
+
+def test_a_request_of_which_only_the_start_is_here_has_no_subject() -> None:
+    conversation = Conversation(watched_desk([]))
+    frame = framed(request_bytes(BEAT, 3, 1) + bytes(SHOWN_BYTES_MAX))
+    conversation.client_sends(frame)
+    (pending,) = conversation.answers.queue
+    assert conversation.desk.describe(pending) == ""
+
+
+def test_a_request_that_a_rule_holds_is_open_until_its_client_leaves() -> None:
+    shown: list[Exchange] = []
+    desk = watched_desk(shown)
+    news: list[None] = []
+    desk.on_expect = lambda: news.append(None)
+    conversation = Conversation(desk)
+    desk.faults.add(Fault("Heartbeat", hold=True))
+    conversation.client_sends(framed(request_bytes(BEAT, 3, 1)))
+    request = conversation.requests.delayed_request
+    assert request is not None
+    assert desk.describe(request) == "group g, generation 0, member m"
+    assert len(news) == 1
+    conversation.requests.close()
+    assert conversation.requests.delayed_request is None
+    assert [(exchange.api, exchange.answer_bytes) for exchange in shown] == [("Heartbeat", None)]
+
+
+def test_a_request_that_a_rule_delayed_waits_for_kafka_then() -> None:
+    conversation = Conversation(watched_desk([]))
+    conversation.desk.faults.add(Fault("Heartbeat", delay_ms=250))
+    conversation.client_sends(framed(request_bytes(BEAT, 3, 1)))
+    request = conversation.requests.delayed_request
+    conversation.run_due()
+    assert conversation.requests.delayed_request is None
+    assert list(conversation.answers.queue) == [request]
+
+
 def test_requests_beyond_the_limit_wait_for_answers() -> None:
     """A read of 256 KB may have 10,000 small requests: they are not taken all at once."""
     conversation = Conversation()
@@ -234,8 +324,8 @@ def test_room_for_requests_ends_no_hold_of_a_rule() -> None:
     conversation.client_sends(b"".join(beats))
     conversation.desk.faults.add(fault)
     last = framed(request_bytes(BEAT, 3, PENDING_MAX))
-    held = framed(request_bytes(ListOffsetsRequest(), 1, PENDING_MAX + 1))
-    conversation.client_sends(last + held)
+    request = framed(request_bytes(ListOffsetsRequest(), 1, PENDING_MAX + 1))
+    conversation.client_sends(last + request)
     assert conversation.received == b"".join(beats) + last
     for number in range(PENDING_MAX - 1):
         conversation.kafka_sends(beat(number))
@@ -243,7 +333,7 @@ def test_room_for_requests_ends_no_hold_of_a_rule() -> None:
     assert conversation.received == b"".join(beats) + last
     assert not conversation.is_client_read
     conversation.desk.release(fault)
-    assert conversation.received == b"".join(beats) + last + held
+    assert conversation.received == b"".join(beats) + last + request
     assert conversation.is_client_read
 
 

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.proxy import gates as gates_module
-from minibroker.proxy.gates import Gate, Gates
+from minibroker.proxy.gates import UNNAMED_S, Gate, Gates
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+NAMED_S = 1_000.0
+"""A time of the loop."""
 FIRST, OLD, NEW, OTHER = (("kafka", port) for port in (9092, 9093, 9094, 9095))
 
 
@@ -69,7 +71,7 @@ async def building() -> AsyncIterator[Building]:
     building = Building()
     await building.gates.start()
     assert await building.gates.open_all([FIRST, OLD, OTHER]) is None
-    building.gates.note_brokers(building.gates.first, {0: FIRST, 1: OLD, 2: OTHER})
+    building.gates.note_brokers(building.gates.first, {0: FIRST, 1: OLD, 2: OTHER}, NAMED_S)
     yield building
     building.gates.close()
     for visitor in building.visitors:
@@ -82,7 +84,7 @@ async def test_the_listener_of_an_old_address_ends() -> None:
         server = next(gate.server for gate in gates.all if gate.targets == (OLD,))
         assert server is not None
         assert await gates.open_all([NEW]) is None
-        gates.note_brokers(gates.first, {0: FIRST, 1: NEW, 2: OTHER})
+        gates.note_brokers(gates.first, {0: FIRST, 1: NEW, 2: OTHER}, NAMED_S)
         assert house.port_of(OLD) is None
         assert [gate.targets for gate in gates.all] == [(FIRST,), (OTHER,), (NEW,)]
         assert not server.is_serving()
@@ -95,7 +97,7 @@ async def test_a_listener_in_use_ends_with_its_last_connection() -> None:
         assert old_port is not None
         writers = [await house.enter(old_port) for _ in range(2)]
         await gates.open_all([NEW])
-        gates.note_brokers(gates.first, {0: FIRST, 1: NEW})
+        gates.note_brokers(gates.first, {0: FIRST, 1: NEW}, NAMED_S)
         for number, writer in enumerate(writers):
             assert house.port_of(OLD) == old_port, number
             writer.close()
@@ -106,9 +108,9 @@ async def test_a_listener_in_use_ends_with_its_last_connection() -> None:
 async def test_a_broker_that_is_away_keeps_its_listener() -> None:
     async with building() as house:
         gates = house.gates
-        gates.note_brokers(gates.first, {0: FIRST, 2: OTHER})
+        gates.note_brokers(gates.first, {0: FIRST, 2: OTHER}, NAMED_S)
         assert house.port_of(OLD) is not None
-        gates.note_brokers(gates.first, {0: FIRST, 1: OTHER, 2: OLD})
+        gates.note_brokers(gates.first, {0: FIRST, 1: OTHER, 2: OLD}, NAMED_S)
         assert house.port_of(OLD) is not None, "another broker is there now"
 
 
@@ -119,8 +121,8 @@ async def test_a_broker_that_is_back_keeps_its_listener() -> None:
         assert old_port is not None
         writer = await house.enter(old_port)
         await gates.open_all([NEW])
-        gates.note_brokers(gates.first, {1: NEW})
-        gates.note_brokers(gates.first, {1: OLD})
+        gates.note_brokers(gates.first, {1: NEW}, NAMED_S)
+        gates.note_brokers(gates.first, {1: OLD}, NAMED_S)
         writer.close()
         await house.visitors[0].ended.wait()
         assert house.port_of(OLD) == old_port
@@ -134,17 +136,64 @@ async def test_a_first_word_of_another_broker_is_no_move() -> None:
         gate = next(gate for gate in gates.all if gate.targets == (OTHER,))
         await gates.open_all([NEW])
         for _ in range(2):
-            gates.note_brokers(gate, {1: NEW})
-            gates.note_brokers(gates.first, {1: OLD})
+            gates.note_brokers(gate, {1: NEW}, NAMED_S)
+            gates.note_brokers(gates.first, {1: OLD}, NAMED_S)
         assert house.port_of(OLD) is not None
         assert house.port_of(NEW) is not None
+
+
+async def test_an_address_that_no_answer_names_any_more_loses_its_listener() -> None:
+    """FindCoordinator may say an address that Metadata never has."""
+    async with building() as house:
+        gates = house.gates
+        assert await gates.open_all([NEW]) is None
+        gates.note_addresses([NEW], NAMED_S)
+        gates.leave_unnamed(NAMED_S + UNNAMED_S - 1)
+        assert house.port_of(NEW) is not None
+        gates.note_addresses([NEW], NAMED_S + 60)
+        gates.leave_unnamed(NAMED_S + UNNAMED_S)
+        assert house.port_of(NEW) is not None
+        gates.leave_unnamed(NAMED_S + 60 + UNNAMED_S)
+        assert house.port_of(NEW) is None
+        assert [gate.targets for gate in gates.all] == [(FIRST,), (OLD,), (OTHER,)]
+
+
+async def test_an_unnamed_listener_in_use_ends_with_its_last_connection() -> None:
+    async with building() as house:
+        gates = house.gates
+        await gates.open_all([NEW])
+        gates.note_addresses([NEW], NAMED_S)
+        port = house.port_of(NEW)
+        assert port is not None
+        for number, is_named_again in enumerate((True, False)):
+            writer = await house.enter(port)
+            gates.leave_unnamed(NAMED_S + UNNAMED_S)
+            if is_named_again:
+                gates.note_addresses([NEW], NAMED_S)
+            assert house.port_of(NEW) == port
+            writer.close()
+            await house.visitors[number].ended.wait()
+            assert house.port_of(NEW) == (port if is_named_again else None)
+
+
+async def test_gates_look_for_unnamed_addresses_while_they_listen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(gates_module, "LOOK_S", 0.0)
+    looks = asyncio.Queue[float]()
+    async with building() as house:
+        monkeypatch.setattr(house.gates, "leave_unnamed", looks.put_nowait)
+        for _ in range(2):
+            await looks.get()
+        house.gates.close()
+        assert house.gates._next_look is None
 
 
 async def test_the_first_listener_stays() -> None:
     async with building() as house:
         gates = house.gates
         await gates.open_all([NEW])
-        gates.note_brokers(gates.first, {0: NEW})
+        gates.note_brokers(gates.first, {0: NEW}, NAMED_S)
         for number in range(2):
             writer = await house.enter(gates.first.port)
             writer.close()

@@ -226,8 +226,8 @@ async def test_a_request_that_waits_is_open_until_its_answer(
     async with await running.connect() as other, asyncio.timeout(60):
         while not partition.waiters:
             await other.call(MetadataRequest(topics=[]), 9)
-        (waiting,) = watched.open_requests()
-        assert (waiting.api, waiting.subject, waiting.number) == ("Fetch", "t-0 @0", 0)
+        ((waiting, describe),) = watched.open_requests()
+        assert (waiting.api, describe(), waiting.number) == ("Fetch", "t-0 @0", 0)
         assert waiting.duration_ms > 0
         await other.call(producing(batch_of(b"a")), 9)
     await client.receive()
