@@ -1,9 +1,10 @@
 """The parts of uvicorn that `server` stands on, without uvicorn's program.
 
 `import uvicorn` brings its command line and its own server too: click, the processes that it
-supervises, multiprocessing, e-mail. A server inside another process uses none of it, and it is
-3 MB of memory and half of the import. Both modules are left out until somebody else in the process
-asks for `uvicorn.run`, `Server` or `main`.
+supervises, multiprocessing, e-mail: 47 modules, 1.9 MB of memory and 13 ms of CPU, of which a
+server inside another process uses nothing. Both modules are left out until somebody else in the
+process asks for `uvicorn.run`, `Server` or `main`. No public way leaves them out: uvicorn's package
+imports them itself. With them a registry of all formats takes 17 MB, and not 15.
 """
 
 from __future__ import annotations
