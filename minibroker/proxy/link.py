@@ -217,17 +217,21 @@ class Link:
             self._requests.go_on()
 
     def pass_end(self, end: End) -> bool:
-        """Tell the other side that one side sends no more; return whether its socket stays open."""
+        """Tell the other side that one side sends no more; return whether its socket stays open.
+
+        One with TLS does not.
+        """
         other = end.other
+        stays_open = end.transport is not None and end.transport.can_write_eof()
         if end is self._kafka:
             self._finish()
-            return True
+            return stays_open
         self._requests.cutter.flush()
         if other.transport is None or not other.transport.can_write_eof():
             self.end("the client has ended")
             return False
         other.transport.write_eof()
-        return True
+        return stays_open
 
     def lose(self, end: End) -> None:
         """Note that a socket has ended."""
@@ -253,11 +257,12 @@ class Link:
                 task.cancel()
         self._answers.close()
         self._requests.close()
+        self.client.feed = self._kafka.feed = _ignore
         if self.client.transport is not None:
             self.client.go_on(StopReason.CONNECTING)
-            self.client.transport.close()
+            _behind_this_read(self.client.transport.close)
         if self._kafka.transport is not None:
-            self._kafka.transport.abort()
+            _behind_this_read(self._kafka.transport.abort)
         self._on_end(self)
 
     def abort(self) -> None:
@@ -313,6 +318,17 @@ class Link:
         failure = await self._gates.open_all(addresses)
         if failure is not None:
             self._desk.on_event(failure)
+
+
+def _ignore(_data: bytes) -> None:
+    """Take what comes behind the end."""
+
+
+def _behind_this_read(close: Callable[[], None]) -> None:
+    """Close a connection once the loop is free: with TLS, uvloop writes behind a read, and logs a
+    fatal error where its connection has been closed in it.
+    """
+    asyncio.get_running_loop().call_soon(close)
 
 
 class ClientEnd(End):
