@@ -212,7 +212,7 @@ compiled: $(COMPILED)/.wheel ## the wheel with compiled hot modules, in build/co
 
 compiled-test: $(COMPILED)/.wheel $(KIO_OLD)/.done $(KIO_NEW)/.done java $(OTHER_CLIENTS) ## unit, property, fuzz and differential tests on the compiled wheel, 25 minutes (ARGS=…: these tests)
 	$(BIN)/python -m tests.support.compiled $(COMPILED)/wheels/minibroker-*.whl $(COMPILED)
-	cd $(COMPILED)/tree && ../environment/bin/python -m pytest -n 3 --dist loadfile $(if $(strip $(ARGS)),$(ARGS),$(COMPILED_TESTS))
+	cd $(COMPILED)/tree && env -u PYTHONPATH ../environment/bin/python -m pytest -n 3 --dist loadfile $(if $(strip $(ARGS)),$(ARGS),$(COMPILED_TESTS))
 
 wheels: $(VENV)/.test ## which dependencies have a wheel for each system and Python, asked of the package index, 5 minutes
 	$(BIN)/python -m tests.support.wheels

@@ -14,11 +14,14 @@ from __future__ import annotations
 
 import signal
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
 
+import minibroker as minibroker_package
+from minibroker.compilation import package_kind
 from tests.support import durations, schedule, skips
 from tests.support.altered_settings import check_settings
 from tests.support.broker import Minibroker
@@ -28,7 +31,6 @@ from tests.support.peers import ONE_NODE, KafkaPeer, ZooKeeper
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
-    from pathlib import Path
 
     from xdist.remote import Producer
 
@@ -47,6 +49,11 @@ def pytest_configure(config: pytest.Config) -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if config.getoption("dist", "no") == "loadfile":  # the process that gives tests to workers
         config.pluginmanager.register(Durations())
+
+
+def pytest_report_header() -> str:
+    """Return the line that says which package is tested: `make compiled-test` has another one."""
+    return f"minibroker: {package_kind()}, {Path(minibroker_package.__file__).parent}"
 
 
 class Durations:

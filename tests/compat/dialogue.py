@@ -16,6 +16,10 @@ from tests.support.wire import Answer, WireClient
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tests.compat.scenarios import Scenario
+    from tests.support.broker import Minibroker
+    from tests.support.peers import KafkaPeer
+
 METADATA_VERSION = 8  # for set-up: both peers and minibroker serve it
 CREATE_TOPICS_VERSION = 4
 LIST_OFFSETS_VERSION = 2
@@ -316,6 +320,20 @@ class Dialogue:
 
     def _count(self, key: str) -> int:
         return sum(known == key for known, _ in self._ids) + 1
+
+
+def transcript_of(
+    broker: KafkaPeer | Minibroker, scenario: Scenario, version: int
+) -> dict[str, Any]:
+    """Run the scenario; return every leaf of every answer by its place."""
+    talk = Dialogue(
+        broker.host, broker.port, scenario=scenario.name, api=scenario.api, version=version
+    )
+    try:
+        scenario.talk(talk)
+    finally:
+        talk.close()
+    return flatten(talk.transcript)
 
 
 def flatten(transcript: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from minibroker.broker.handlers.registry import (
 )
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.protocol.api_keys import APIS, INIT_PRODUCER_ID, PRODUCE
-from tests.compat.dialogue import Dialogue, flatten
+from tests.compat.dialogue import transcript_of
 from tests.compat.known_differences import KNOWN_DIFFERENCES, differences_of
 from tests.compat.scenarios import Scenario, load_all
 from tests.compat.served import REFUSED_39, SERVED, releases_that_serve
@@ -60,20 +60,6 @@ def cases() -> list[Any]:
             for version in range(first, last + 1)
         ]
     return found
-
-
-def transcript_of(
-    broker: KafkaPeer | Minibroker, scenario: Scenario, version: int
-) -> dict[str, Any]:
-    """Run the scenario; return every leaf of every answer by its place."""
-    talk = Dialogue(
-        broker.host, broker.port, scenario=scenario.name, api=scenario.api, version=version
-    )
-    try:
-        scenario.talk(talk)
-    finally:
-        talk.close()
-    return flatten(talk.transcript)
 
 
 @pytest.mark.parametrize(("scenario", "version"), cases())

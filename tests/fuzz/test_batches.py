@@ -28,44 +28,20 @@ from minibroker.kafka.records.batch import (
     read_header,
     read_produced_header,
 )
-from minibroker.kafka.records.builder import build_batch
-from minibroker.kafka.records.compression import CODEC_NAMES, NONE, decompress
-from minibroker.kafka.records.control import TransactionMarker, build_marker, read_marker
+from minibroker.kafka.records.compression import NONE, decompress
+from minibroker.kafka.records.control import read_marker
 from minibroker.kafka.records.produce_rules import check_produce_version
-from minibroker.kafka.records.record import Record, count_records, decode_records
+from minibroker.kafka.records.record import count_records, decode_records
+from tests.fuzz.hostile_batches import EXTREMES, NOW, SEEDS
 from tests.support.batches import batch, with_crc
 from tests.support.logs import check_and_number
 
 if TYPE_CHECKING:
     from minibroker.broker.config.topic import TopicConfig
 
-NOW = 1_700_000_000_000
 LIMIT = 1_000_000
 EXAMPLES = int(os.environ.get("MINIBROKER_FUZZ_EXAMPLES", "200"))
 """Examples of each test; `make fuzz` has more, and new ones each time."""
-
-SEEDS = [
-    bytes(
-        build_batch(
-            [
-                Record(0, NOW, b"key", b"value " * 20, (("h", None), ("", b"x"))),
-                Record(1, NOW + 5, None, None),
-                Record(2, NOW, b"", b"y" * 200),
-            ],
-            codec=codec,
-            producer_id=3,
-            producer_epoch=1,
-            base_sequence=7,
-        )
-    )
-    for codec in CODEC_NAMES
-]
-SEEDS.append(
-    bytes(
-        build_marker(TransactionMarker(True, 1), producer_id=1, producer_epoch=0, timestamp_ms=NOW)
-    )
-)
-EXTREMES = [0, 1, -1, 13, 14, 48, 49, 2**31 - 1, -(2**31), 0x7F, -128]
 
 
 @st.composite

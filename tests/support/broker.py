@@ -37,6 +37,7 @@ class Minibroker:
         listen: str | None = None,
         environment: Mapping[str, str] | None = None,
         arguments: Sequence[str] = (),
+        program: Sequence[str] = (sys.executable, "-m", "minibroker"),
     ) -> None:
         self.data_dir = data_dir
         self.log_path = log_path
@@ -47,6 +48,7 @@ class Minibroker:
         self.listen = listen or f"127.0.0.1:{free_port()}"
         self.environment = dict(environment or {})
         self.arguments = list(arguments)
+        self.program = list(program)
         self.host = ""
         self.port = 0
         self.process: ManagedProcess | None = None
@@ -64,7 +66,7 @@ class Minibroker:
 
     def command(self) -> list[str]:
         """Return the command line of the next start."""
-        command = [sys.executable, "-m", "minibroker", "serve", "--listen", self.listen]
+        command = [*self.program, "serve", "--listen", self.listen]
         command += ["--data-dir", str(self.data_dir)]
         if self.zookeeper is not None:
             command += ["--zookeeper", self.zookeeper]

@@ -38,6 +38,7 @@ def main(arguments: Sequence[str]) -> int:
         shutil.rmtree(directory / name, ignore_errors=True)
     install_beside_tests(wheel, directory / "environment")
     copy_without_package(directory / "tree")
+    check_kind(directory)
     return 0
 
 
@@ -76,6 +77,14 @@ def install_beside_tests(wheel: Path, environment: Path) -> Path:
     # which is installed there as editable, stays hidden.
     (packages / "tests.pth").write_text(f"{sysconfig.get_paths()['purelib']}\n")
     return programs
+
+
+def check_kind(directory: Path) -> None:
+    """Raise CalledProcessError unless the tests below this directory would import the wheel."""
+    code = "from minibroker.compilation import package_kind; assert package_kind() == 'compiled'"
+    variables = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    python = directory / "environment" / "bin" / "python"
+    subprocess.run([python, "-c", code], cwd=directory / "tree", env=variables, check=True)
 
 
 def copy_without_package(tree: Path) -> None:

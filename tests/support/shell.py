@@ -24,8 +24,13 @@ SECONDS: Final = 300.0
 
 
 def environment(programs: Path = THIS_ENVIRONMENT) -> dict[str, str]:
-    """Return the variables of this process, with `programs` first in PATH."""
-    return {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
+    """Return the variables of this process, with `programs` first in PATH. Another environment than
+    this one has its own packages.
+    """
+    variables = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
+    if programs != THIS_ENVIRONMENT:
+        variables.pop("PYTHONPATH", None)
+    return variables
 
 
 def run_command(command: str, directory: Path, programs: Path = THIS_ENVIRONMENT) -> str:
