@@ -91,7 +91,9 @@ def run(streams: Sequence[Stream]) -> None:
         for stream in streams:
             stream.send_due(time.perf_counter() - begun_at)
         due_s = min(stream.next_due_s for stream in streams) - (time.perf_counter() - begun_at)
-        readable, _, _ = select.select(streams, (), (), min(max(0.0, due_s), PATIENCE_S))
+        wait_s = min(max(0.0, due_s), PATIENCE_S)
+        # Not poll(): it counts in whole milliseconds, and requests are due between them.
+        readable, _, _ = select.select(streams, (), (), wait_s)  # noqa: TID251
         if due_s > PATIENCE_S and not readable:
             raise wire.WireError(f"no answer within {PATIENCE_S:g} s")
         for stream in readable:

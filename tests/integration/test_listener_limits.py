@@ -6,13 +6,13 @@ limits are altered while the broker runs.
 
 from __future__ import annotations
 
-import select
 from contextlib import ExitStack, contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minibroker.client.readiness import is_any_readable
 from minibroker.testing import Broker
 from tests.support.configured import alter, alter_by
 from tests.support.peers import KafkaPeer
@@ -119,13 +119,13 @@ class Asked:
 
 def hears(client: WireClient, within_s: float = UNHEARD_S) -> bool:
     """Return whether something comes within a time: an answer, or the end."""
-    return bool(select.select([client.socket], [], [], within_s)[0])
+    return is_any_readable([client.socket], within_s)
 
 
 def closed_of(clients: list[WireClient]) -> list[WireClient]:
     """Return those that the broker has closed; wait for the first."""
-    gone = select.select([client.socket for client in clients], [], [], 60)[0]
-    return [client for client in clients if client.socket in gone]
+    assert is_any_readable([client.socket for client in clients], 60)
+    return [client for client in clients if is_any_readable([client.socket])]
 
 
 def is_answered(client: WireClient) -> bool:

@@ -6,11 +6,11 @@ The first line on stdout is the event that tests wait for, and it names the addr
 from __future__ import annotations
 
 import re
-import select
 import sys
 import time
 from typing import TYPE_CHECKING
 
+from minibroker.client.readiness import is_any_readable
 from tests.support.processes import ManagedProcess, StartError, free_port
 from tests.support.wire import WireClient
 
@@ -136,7 +136,7 @@ def _first_line(process: ManagedProcess, timeout_s: float) -> str:
     deadline = time.monotonic() + timeout_s
     collected = b""
     while not collected.endswith(b"\n"):
-        ready, _, _ = select.select([stdout], [], [], max(0.0, deadline - time.monotonic()))
+        ready = is_any_readable([stdout], max(0.0, deadline - time.monotonic()))
         part = stdout.read1(4096) if ready else b""  # type: ignore[attr-defined]
         if not part:
             break

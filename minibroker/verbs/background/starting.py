@@ -8,7 +8,6 @@ ready file, which gives its address, or ends without one.
 from __future__ import annotations
 
 import os
-import select
 import signal
 import sys
 from contextlib import chdir, suppress
@@ -21,6 +20,7 @@ from minibroker.broker.ready_file import write_ready_file
 from minibroker.cli.declaration import plan_of
 from minibroker.cli.errors import CommandError
 from minibroker.cli.parser import parse
+from minibroker.client.readiness import is_any_readable
 from minibroker.clock import SystemClock
 from minibroker.compilation import package_kind
 from minibroker.kafka.java_formats.properties import read_properties
@@ -160,7 +160,7 @@ def _ready_text(reading: int, plan: ServePlan, state: StateDirectory, errors: Te
     """
     servers = [server for server in (plan.control, plan.registry) if server is not None]
     expected = 1 + plan.brokers * len(servers)
-    if not select.select([reading], [], [], _QUIET_S)[0] and errors.isatty():
+    if not is_any_readable([reading], _QUIET_S) and errors.isatty():
         errors.write(f"minibroker is starting, see {state.log}\n")
         errors.flush()
     content = b""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import select
 import socket
 import threading
@@ -37,6 +39,19 @@ def test_bytes_and_an_end_can_be_read(pair: tuple[socket.socket, socket.socket])
     assert not is_any_readable([left])
     right.close()
     assert is_any_readable([left])
+
+
+def test_a_pipe_above_the_descriptors_of_select_can_be_read(high_descriptor: int) -> None:
+    """`up` waits for its broker in a process that has many files open."""
+    reading, writing = os.pipe()
+    above = fcntl.fcntl(reading, fcntl.F_DUPFD_CLOEXEC, high_descriptor)
+    try:
+        assert not is_any_readable([above])
+        os.write(writing, b"x")
+        assert is_any_readable([above], SECONDS)
+    finally:
+        for descriptor in (reading, writing, above):
+            os.close(descriptor)
 
 
 def test_one_of_many_ends_the_wait(pair: tuple[socket.socket, socket.socket]) -> None:

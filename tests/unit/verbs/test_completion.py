@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pty
 import re
-import select
 import shutil
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.cli import main
+from minibroker.client.readiness import is_any_readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,7 +76,7 @@ class Terminal:
         while not all(
             re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", self._text) for word in expected
         ):
-            ready, _, _ = select.select([self._master], [], [], deadline - time.monotonic())
+            ready = is_any_readable([self._master], max(0.0, deadline - time.monotonic()))
             assert ready, f"{expected} did not come, but {self._text!r}"
             self._text += os.read(self._master, 4096).decode(errors="replace")
 
