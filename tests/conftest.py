@@ -28,6 +28,7 @@ from tests.support.broker import Minibroker
 from tests.support.java import missing_java
 from tests.support.memory import directory_in_memory
 from tests.support.peers import ONE_NODE, KafkaPeer, ZooKeeper
+from tests.support.taking_over import wait_until_tree_is_read
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -227,6 +228,7 @@ def new_kafka(
         )
         peers.append(peer)
         peer.start()
+        wait_until_tree_is_read(peer)
         return peer
 
     yield make

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 from kazoo.client import KazooClient
 
 from tests.support.log_tool import LogTool
+from tests.support.waiting import wait_until
+from tests.support.wire import WireClient
 from tests.support.zookeeper_sessions import end_session
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.support.peers import ZooKeeper
+    from tests.support.peers import KafkaPeer, ZooKeeper
 
 SETTINGS = {"num.partitions": "1", "log.segment.bytes": "20000", "log.index.interval.bytes": "500"}
 
@@ -77,3 +79,26 @@ def wait_until_unregistered(zookeeper: ZooKeeper, chroot: str, broker_id: int = 
     finally:
         client.stop()
         client.close()
+
+
+def wait_until_tree_is_read(kafka: KafkaPeer) -> None:
+    """Wait until Kafka answers for each topic of its tree that is not about to be deleted.
+
+    A controller of 3.9 sends the brokers first, the topics later: in between, Metadata names a
+    broker and a controller, and a topic of the tree is answered as an unknown one.
+    """
+    client = KazooClient(kafka.zookeeper)
+    client.start(WAIT_S)
+    try:
+        topics = set(client.get_children("/brokers/topics"))
+        topics -= set(client.get_children("/admin/delete_topics"))
+    finally:
+        client.stop()
+        client.close()
+
+    def is_read() -> bool:
+        answer = wire.call("metadata", 1, topics=None)
+        return topics <= {topic["name"] for topic in answer["topics"]}
+
+    with WireClient(kafka.host, kafka.port) as wire:
+        wait_until(is_read, "Kafka has read the topics of its tree", WAIT_S)
