@@ -13,6 +13,11 @@ if TYPE_CHECKING:
 # DescribeGroups.
 
 
+def delete_nameless_group(talk: Dialogue) -> None:
+    """Delete the group whose name is empty: other scenarios commit offsets for it."""
+    talk.quietly("delete_groups", 2, groups_names=[""])
+
+
 def describe(talk: Dialogue, label: str, *group_ids: str, **other: Any) -> None:
     """Record DescribeGroups; members by client, groups in the order of the request."""
     answer = talk.quietly("describe_groups", talk.version, groups=list(group_ids), **other)
@@ -54,6 +59,7 @@ def describe_groups_all(talk: Dialogue) -> None:
     for member in (leader, follower, third):
         member.leave(f"{member.name} leaves")
     describe(talk, "empty", group_id)
+    delete_nameless_group(talk)
     describe(talk, "nobody", "")
     if talk.version >= 3:
         describe(
@@ -141,6 +147,5 @@ def delete_groups_all(talk: Dialogue) -> None:
     member.join("join a group that is deleted")
     member.member_id = ""
     member.join("join anew")
-    # Other scenarios commit offsets for the group without a name.
-    talk.quietly("delete_groups", 2, groups_names=[""])
+    delete_nameless_group(talk)
     delete(talk, "nobody", "")
