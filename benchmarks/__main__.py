@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks import machine, plan, table
+from benchmarks.choices import Choices
 from benchmarks.metrics import EXTRA_ROWS, ROWS, USUAL_ROWS
 from benchmarks.peers import all_peers
 from benchmarks.runner import Runner
@@ -16,8 +17,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Returns 1 when a row broke down, 0 otherwise: falling short of a goal is a result."""
     options = _parser().parse_args(arguments)
     facts = machine.facts()
-    if machine.is_busy(facts):
-        _say(f"Others use {facts['busy_before']:.0%} of the machine: do not quote these numbers.")
+    machine.warn_if_busy(facts)
     peers = [peer for peer in all_peers() if peer.name in options.only]
     chosen = plan.QUICK if options.quick else plan.FULL
     if options.load_passes:
@@ -66,21 +66,6 @@ def _parser() -> argparse.ArgumentParser:
         "--json", type=Path, metavar="FILE", help="instead of benchmarks/results/DATE.json"
     )
     return parser
-
-
-class Choices:
-    """Comma-separated names out of a fixed list, in the list's order."""
-
-    def __init__(self, allowed: list[str]) -> None:
-        self._allowed = allowed
-
-    def __call__(self, text: str) -> list[str]:
-        names = text.split(",")
-        for name in names:
-            if name not in self._allowed:
-                message = f"{name!r} is none of {', '.join(self._allowed)}"
-                raise argparse.ArgumentTypeError(message)
-        return [name for name in self._allowed if name in names]
 
 
 def _method(chosen: plan.Plan) -> str:

@@ -28,7 +28,6 @@ from benchmarks.sides import (
     checkout_of,
     connected,
     fetch_all,
-    pipeline,
     started,
 )
 from benchmarks.table import number
@@ -81,7 +80,7 @@ def measure_batches(side: Side, directory: Path) -> Measured:
         frame = wire.produce_frame(TOPIC, batch)
         count = FILL_BYTES // len(batch)
         before_s = broker.child.cpu_seconds()
-        pipeline(connection, frame, count)
+        wire.pipeline(connection, TOPIC, frame, count)
         produced_s = broker.child.cpu_seconds() - before_s
         gigabytes = count * len(batch) / 1e9
         before_s = broker.child.cpu_seconds()
@@ -101,9 +100,8 @@ def measure_killed(side: Side, directory: Path) -> Measured:
     the kill depends on the moment, and a second of it outweighs what is compared.
     """
     with started(side, directory) as broker, connected(broker) as connection:
-        pipeline(
-            connection, wire.produce_frame(TOPIC, wire.one_record_batch(b"x" * 100)), KILLED_BATCHES
-        )
+        frame = wire.produce_frame(TOPIC, wire.one_record_batch(b"x" * 100))
+        wire.pipeline(connection, TOPIC, frame, KILLED_BATCHES)
         broker.child.kill()
     (directory / "data" / RECOVERY_POINTS).unlink(missing_ok=True)
     for snapshot in directory.glob(f"data/{TOPIC}-0/*.snapshot"):

@@ -26,7 +26,6 @@ from benchmarks.sides import (
     Side,
     connected,
     fetch_all,
-    pipeline,
     started,
 )
 
@@ -142,9 +141,9 @@ def count_produced(side: Side, directory: Path) -> Measured:
     with counted(side, directory) as counter, connected(counter.broker) as connection:
         for records, value_bytes in BATCH_SHAPES:
             frame = wire.produce_frame(TOPIC, _batch(records, value_bytes))
-            pipeline(connection, frame, WARM_UP_REQUESTS)
+            wire.pipeline(connection, TOPIC, frame, WARM_UP_REQUESTS)
             figures[f"Produce, {records} records of {value_bytes} bytes"] = counter.each(
-                partial(pipeline, connection, frame, PRODUCE_REQUESTS)
+                partial(wire.pipeline, connection, TOPIC, frame, PRODUCE_REQUESTS)
             )
     return figures
 
@@ -154,7 +153,7 @@ def count_fetched(side: Side, directory: Path) -> Measured:
     records, value_bytes = BATCH_SHAPES[0]
     with counted(side, directory) as counter, connected(counter.broker) as connection:
         frame = wire.produce_frame(TOPIC, _batch(records, value_bytes))
-        pipeline(connection, frame, FETCH_RECORDS // records)
+        wire.pipeline(connection, TOPIC, frame, FETCH_RECORDS // records)
         fetch_all(connection, FETCH_RECORDS)
         return {"Fetch of 1 MB": counter.each(partial(fetch_all, connection, FETCH_RECORDS))}
 

@@ -97,8 +97,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--jobs", nargs="+", choices=JOBS, default=JOBS)
     parser.add_argument("--scratch", type=Path, metavar="DIR", help="where the data goes")
     arguments = parser.parse_args(words)
-    if machine.is_busy(machine.facts()):
-        print("Others use the machine: do not quote these times.", file=sys.stderr)
+    machine.warn_if_busy(machine.facts())
     peer = Minibroker()
     with tempfile.TemporaryDirectory(prefix="minibroker-large-", dir=arguments.scratch) as name:
         directory = Path(name, "broker")

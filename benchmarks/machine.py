@@ -5,6 +5,7 @@ import platform
 import re
 import shutil
 import subprocess
+import sys
 import time
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -41,10 +42,12 @@ def busy_share() -> float:
     return 1 - (idle_after - idle_at_start) / max(1, after - ticks_at_start)
 
 
-def is_busy(facts_before: dict[str, object]) -> bool:
-    """Return whether others used the machine before the run: then its numbers say little."""
+def warn_if_busy(facts_before: dict[str, object]) -> None:
+    """Say where others used the machine before the run: then its numbers say little."""
     share = facts_before["busy_before"]
-    return isinstance(share, float) and share > _BUSY_SHARE
+    if isinstance(share, float) and share > _BUSY_SHARE:
+        text = f"Others use {share:.0%} of the machine: do not quote these numbers."
+        print(text, file=sys.stderr, flush=True)
 
 
 def _ticks() -> tuple[int, int]:

@@ -417,8 +417,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--scratch", type=Path, metavar="DIR", help="where the data goes")
     arguments = parser.parse_args(words)
     facts = machine.facts()
-    if machine.is_busy(facts):
-        print("Others use the machine: do not quote these numbers.", file=sys.stderr)
+    machine.warn_if_busy(facts)
     rows: list[dict[str, object]] = []
     for name, peer in peers.items():
         if arguments.only in (None, name):

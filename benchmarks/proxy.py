@@ -13,7 +13,6 @@ that the proxy adds and the ratio of the rates are those of each turn first. Pri
 `docs/measured.md`. Takes about four minutes with its start.
 """
 
-import argparse
 import re
 import statistics
 import subprocess
@@ -28,6 +27,7 @@ from typing import Final, NamedTuple
 
 from benchmarks import machine, wire
 from benchmarks.children import Child
+from benchmarks.choices import row_parser
 from benchmarks.rows.load import parse_producer, producer_command
 from minibroker.kafka.protocol.messages.heartbeat import HeartbeatRequest
 from tests.support.dialogues import RawClient, request_bytes
@@ -242,24 +242,16 @@ def _orders(sizes: Sizes) -> list[bool]:
 
 def main() -> int:
     """Measure what was asked for; return 0: to fall short of a bar is a result."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.proxy")
-    parser.add_argument("rows", nargs="*", metavar="ROW", help=f"of {', '.join(ROWS)} (all)")
-    parser.add_argument("--quick", action="store_true", help="small loads, to try it out")
+    parser = row_parser("benchmarks.proxy", ROWS)
     parser.add_argument(
         "--to", metavar="127.0.0.1:PORT", help=f"a Kafka that runs, instead of {KAFKA_VERSION}"
     )
     arguments = parser.parse_args()
-    rows = arguments.rows or list(ROWS)
-    for name in rows:
-        if name not in ROWS:
-            parser.error(f"{name!r} is none of {', '.join(ROWS)}")
     facts = machine.facts()
-    if machine.is_busy(facts):
-        busy = f"Others use {facts['busy_before']:.0%} of the machine: do not quote these numbers."
-        print(busy, file=sys.stderr, flush=True)
+    machine.warn_if_busy(facts)
     sizes = QUICK if arguments.quick else FULL
     with tempfile.TemporaryDirectory(prefix="proxy-") as scratch:
-        lines = _measure(rows, sizes, arguments.to, Path(scratch))
+        lines = _measure(arguments.rows, sizes, arguments.to, Path(scratch))
     print("| | direct | through | change | bar | met |\n|---|---:|---:|---:|---:|---|")
     print("\n".join(line.render() for line in lines))
     described = ", ".join(f"{key} {value}" for key, value in facts.items())

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from benchmarks import machine, wire
-from benchmarks.__main__ import Choices
 from benchmarks.children import ChildDiedError
+from benchmarks.choices import Choices
 from benchmarks.metrics import KAFKA_39, Bar, Metric
 from benchmarks.peers import KafkaWithZooKeeper, Minibroker, Peer
 from benchmarks.results import Results
@@ -101,8 +101,7 @@ def main(arguments: list[str] | None = None) -> int:
     peers: list[Peer] = [Minibroker(), KafkaWithZooKeeper()]
     options = _parser([peer.name for peer in peers]).parse_args(arguments)
     facts = machine.facts()
-    if machine.is_busy(facts):
-        _say(f"Others use {facts['busy_before']:.0%} of the machine: do not quote these numbers.")
+    machine.warn_if_busy(facts)
     plan = QUICK if options.quick else FULL
     chosen = [peer for peer in peers if peer.name in options.only]
     results = Results([peer.name for peer in chosen])

@@ -16,7 +16,6 @@ Certificates have RSA keys of 2048 bits, as in Kafka's documentation. Prints a t
 `docs/measured.md`. Takes about seven minutes; without Java, minibroker alone is measured.
 """
 
-import argparse
 import statistics
 import struct
 import subprocess
@@ -32,6 +31,7 @@ import trustme
 
 from benchmarks import machine, open_loop, pairs, wire
 from benchmarks.children import Child
+from benchmarks.choices import row_parser
 from benchmarks.peers import KAFKA_SCRIPT_FLAGS, START_PATIENCE_S
 from benchmarks.rows.load import parse_consumer, parse_producer, producer_command, tool_command
 from benchmarks.secured_clients import ITERATIONS, SALT, USER, salted_password
@@ -658,21 +658,13 @@ def _measure(rows: list[str], sizes: Sizes, directory: Path) -> list[Line]:
 
 def main() -> int:
     """Measure what was asked for; return 0: to fall short of a bar is a result."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.secured")
-    parser.add_argument("rows", nargs="*", metavar="ROW", help=f"of {', '.join(ROWS)} (all)")
-    parser.add_argument("--quick", action="store_true", help="small loads, to try it out")
-    arguments = parser.parse_args()
-    rows = arguments.rows or list(ROWS)
-    for name in rows:
-        if name not in ROWS:
-            parser.error(f"{name!r} is none of {', '.join(ROWS)}")
+    arguments = row_parser("benchmarks.secured", ROWS).parse_args()
     facts = machine.facts()
-    if machine.is_busy(facts):
-        _say(f"Others use {facts['busy_before']:.0%} of the machine: do not quote these numbers.")
+    machine.warn_if_busy(facts)
     sizes = QUICK if arguments.quick else FULL
     start_s = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="secured-") as scratch:
-        lines = _measure(rows, sizes, Path(scratch))
+        lines = _measure(arguments.rows, sizes, Path(scratch))
     print(f"| | {' | '.join(_COLUMNS)} | ratio | bar | met |\n|---|---:|---:|---:|---:|---|")
     print("\n".join(line.render() for line in lines))
     described = ", ".join(f"{key} {value}" for key, value in facts.items())

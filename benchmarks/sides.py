@@ -86,20 +86,6 @@ def connected(broker: Running) -> Iterator[wire.Connection]:
         connection.close()
 
 
-def pipeline(connection: wire.Connection, frame: bytes, count: int, in_flight: int = 10) -> int:
-    """Send a Produce frame `count` times, `in_flight` at once; return `count`. Raises WireError."""
-    request_count = answered = 0
-    while answered < count:
-        while request_count < count and request_count - answered < in_flight:
-            connection.socket.sendall(frame)
-            request_count += 1
-        error, _ = wire.produce_answer(connection.receive(), TOPIC)
-        if error:
-            raise wire.WireError(f"Produce answered error {error}")
-        answered += 1
-    return count
-
-
 def fetch_all(connection: wire.Connection, records: int) -> int:
     """Fetch the topic from its second record to its end; return the number of requests."""
     request_count, offset = 0, 1  # the first record asked for the leader

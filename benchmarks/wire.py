@@ -216,6 +216,24 @@ def produce_answers(body: bytes, topic: str, partitions: int) -> list[tuple[int,
     return answers
 
 
+def pipeline(
+    connection: Connection, topic: str, request: bytes, count: int, in_flight: int = 10
+) -> int:
+    """Send a Produce of one partition `count` times, `in_flight` at once; return `count`. Raises
+    WireError.
+    """
+    request_count = answered = 0
+    while answered < count:
+        while request_count < count and request_count - answered < in_flight:
+            connection.socket.sendall(request)
+            request_count += 1
+        error, _ = produce_answer(connection.receive(), topic)
+        if error:
+            raise WireError(f"Produce answered error {error}")
+        answered += 1
+    return count
+
+
 PRODUCE_STRIDE = 2 + 8 + 8 + 8 + 1 + 1 + 1 + 4
 """From one partition's error code to the next one's: its numbers, no record errors, no message, no
 tags, the next index."""

@@ -46,22 +46,14 @@ def measure(session: ScaleSession) -> None:
 
 
 def _fill(session: ScaleSession, batch_count: int) -> None:
-    """Produce so many batches. Raises RowError, WireError."""
+    """Produce so many batches. Raises WireError."""
     connection = session.connect()
     try:
         wire.create_topic(connection, TOPIC, 1)
         batch = scale_wire.Batches(BATCH_RECORDS, VALUE_BYTES).at(time.time_ns() // 1_000_000)
         retrying(lambda: scale_wire.produce(connection, TOPIC, 0, batch))
         request = wire.produce_frame(TOPIC, batch)
-        count = answered = 1
-        while answered < batch_count:
-            while count < batch_count and count - answered < _IN_FLIGHT:
-                connection.socket.sendall(request)
-                count += 1
-            error, _ = wire.produce_answer(connection.receive(), TOPIC)
-            if error:
-                raise RowError(f"Produce answered error {error}")
-            answered += 1
+        wire.pipeline(connection, TOPIC, request, batch_count - 1, _IN_FLIGHT)
     finally:
         connection.close()
 

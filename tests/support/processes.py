@@ -13,6 +13,8 @@ import subprocess
 import time
 from typing import TYPE_CHECKING
 
+from tests.support.orphans import Guard
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
@@ -62,8 +64,13 @@ def free_port() -> int:
     raise StartError(f"no port free from {SERVER_PORTS.start} to {SERVER_PORTS.stop - 1}")
 
 
+_guard = Guard()
+
+
 class ManagedProcess:
-    """One child process whose output goes to `log_path`, in a process group of its own."""
+    """One child process whose output goes to `log_path`, in a process group of its own. It ends
+    with this process, also where that is killed.
+    """
 
     def __init__(
         self,
@@ -86,6 +93,7 @@ class ManagedProcess:
                 cwd=directory,
                 start_new_session=True,
             )
+        _guard.watch(self.popen.pid)
 
     @property
     def is_running(self) -> bool:
