@@ -86,9 +86,9 @@ def test_offsets_come_from_the_leaders_and_failures_with_their_partitions(
         answer = admin.list_offsets(client, {inside: time_ms}, is_committed=True)
         assert answer.offsets == {inside: offset}
     times = dict.fromkeys((inside, beyond, missing), LATEST)
-    listed = admin.list_offsets(client, times, is_committed=False)
-    assert listed.offsets == {inside: 7}
-    codes = {place: cast("KafkaError", error).code for place, error in listed.failed.items()}
+    offsets = admin.list_offsets(client, times, is_committed=False)
+    assert offsets.offsets == {inside: 7}
+    codes = {place: cast("KafkaError", error).code for place, error in offsets.failed.items()}
     assert codes == dict.fromkeys((beyond, missing), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
@@ -98,7 +98,7 @@ class MovingController(Client):
     def __init__(self, *controllers: int) -> None:
         super().__init__(client_settings({"bootstrap.servers": "x:1"}))
         self.controllers = list(controllers)
-        self.asked: list[tuple[str, int]] = []
+        self.requests: list[tuple[str, int]] = []
 
     def ask_any(self, request: Any, response: Any, versions: tuple[int, int]) -> MetadataResponse:
         brokers = [MetadataResponseBroker(node_id=node, host="x", port=node) for node in (1, 2)]
@@ -106,7 +106,7 @@ class MovingController(Client):
         return MetadataResponse(brokers=brokers, controller_id=at, cluster_id="c", topics=[])
 
     def ask(self, address: Any, request: Any, response: Any, versions: Any) -> CreateTopicsResponse:
-        self.asked.append(address)
+        self.requests.append(address)
         code = ErrorCode.NONE if address[1] == 2 else ErrorCode.NOT_CONTROLLER
         return CreateTopicsResponse(topics=[CreatableTopicResult(name="t", error_code=code)])
 
@@ -115,7 +115,7 @@ def test_the_controller_that_takes_over_is_asked(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(admin, "PAUSE_S", 0.001)
     moving = MovingController(1, -1, 2)
     admin.create_topic(moving, "t", 1, {}, timeout_s=10)
-    assert moving.asked == [("x", 1), ("x", 2)]
+    assert moving.requests == [("x", 1), ("x", 2)]
 
 
 @pytest.mark.parametrize("controller", [1, -1])
@@ -144,8 +144,8 @@ def test_a_topic_is_checked_placed_and_deleted(client: Client) -> None:
     admin.create_topic(client, "checked", 1, {}, timeout_s=10, only_checks=True)
     assert admin.describe(client, ["checked"]).topics["checked"].error
     node = admin.describe(client, ()).controller_id
-    placed = {0: [node], 1: [node]}
-    admin.create_topic(client, "placed", -1, {}, timeout_s=10, assignment=placed)
+    assignment = {0: [node], 1: [node]}
+    admin.create_topic(client, "placed", -1, {}, timeout_s=10, assignment=assignment)
     assert admin.describe(client, ["placed"]).topics["placed"].partition_count == 2
     admin.delete_topic(client, "placed", timeout_s=10)
     with pytest.raises(KafkaError) as refused:

@@ -84,22 +84,22 @@ async def test_answers_go_to_their_requests() -> None:
     async with ScriptedBroker(echo) as broker:
         connection = await open_to(broker)
         answers = await asyncio.gather(*(ask(connection) for _ in range(20)))
-        sent = [str(number) for key, _, number in broker.requests if key == METADATA]
-        assert [answer.cluster_id for answer in answers] == sent
+        ids = [str(number) for key, _, number in broker.requests if key == METADATA]
+        assert [answer.cluster_id for answer in answers] == ids
         connection.close()
 
 
 async def test_requests_in_flight_are_bounded() -> None:
     async with ScriptedBroker(lambda *_: None) as broker:
         connection = await open_to(broker)
-        before = len(broker.requests)
+        old_count = len(broker.requests)
         asking = [asyncio.ensure_future(ask(connection)) for _ in range(IN_FLIGHT_MAX + 3)]
-        await broker.wait_for(before + IN_FLIGHT_MAX)
+        await broker.wait_for(old_count + IN_FLIGHT_MAX)
         assert len(connection._answers) == IN_FLIGHT_MAX
         connection.close()
         outcomes = await asyncio.gather(*asking, return_exceptions=True)
         assert {type(outcome) for outcome in outcomes} == {ConnectionError}
-        assert len(broker.requests) == before + IN_FLIGHT_MAX
+        assert len(broker.requests) == old_count + IN_FLIGHT_MAX
 
 
 async def test_a_caller_that_gives_up_costs_the_others_nothing() -> None:
@@ -204,10 +204,10 @@ async def test_a_login_comes_before_the_first_request(tmp_path: Path) -> None:
         assert not connection.is_retired
         connection._retires_at_s = asyncio.get_running_loop().time()
         assert connection.is_retired
-        asked = asyncio.ensure_future(ask(connection))
+        answer = asyncio.ensure_future(ask(connection))
         await asyncio.sleep(0)
         connection.retire()
-        assert (await asked).brokers
+        assert (await answer).brokers
         assert not connection.is_open
         await connection.wait_closed()
 

@@ -31,14 +31,14 @@ PARTITIONS = 10_000
 class ToldClient(Client):
     """Counts what it asks; the topics have `partitions`, all at one broker."""
 
-    asked = 0
+    request_count = 0
     partitions = PARTITIONS
     leaderless: int | None = None
     port = 1
 
     def ask_any(self, request: Any, response: Any, versions: tuple[int, int]) -> MetadataResponse:
-        type(self).asked += 1
-        found = [
+        type(self).request_count += 1
+        partitions = [
             MetadataResponsePartition(
                 partition_index=number,
                 leader_id=-1 if number == self.leaderless else 7,
@@ -49,7 +49,7 @@ class ToldClient(Client):
         name = request.of_version(versions[1]).topics[0].name
         return MetadataResponse(
             brokers=[MetadataResponseBroker(node_id=7, host="x", port=self.port)],
-            topics=[MetadataResponseTopic(name=name, topic_id=bytes(16), partitions=found)],
+            topics=[MetadataResponseTopic(name=name, topic_id=bytes(16), partitions=partitions)],
         )
 
 
@@ -67,10 +67,10 @@ def test_tasks_of_a_process_ask_once_for_all_partitions_of_a_topic(
 ) -> None:
     for partition in range(0, PARTITIONS, 10):
         assert client(SETTINGS).leader("t", partition).address == ("x", 1)
-    assert client.asked == 1
+    assert client.request_count == 1
     client(SETTINGS).leader("another", 0)
     client(cast("ClientSettings", "another cluster")).leader("t", 0)
-    assert client.asked == 3
+    assert client.request_count == 3
 
 
 def test_leaders_that_are_wrong_old_or_not_known_are_asked_for(
@@ -84,24 +84,24 @@ def test_leaders_that_are_wrong_old_or_not_known_are_asked_for(
 
     client.partitions += 1
     assert first.leader("t", PARTITIONS).epoch == 3
-    assert client.asked == 3
+    assert client.request_count == 3
     with pytest.raises(KafkaError) as refused:
         first.leader("t", PARTITIONS + 1)
     assert refused.value.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert client.asked == 4
+    assert client.request_count == 4
 
     client.leaderless = 5
     first.forget("t")
     with pytest.raises(KafkaError) as refused:
         first.leader("t", 5)
     assert refused.value.code == ErrorCode.LEADER_NOT_AVAILABLE
-    assert client.asked == 6
+    assert client.request_count == 6
     client.leaderless = None
     assert first.leader("t", 5).epoch == 3
 
     monkeypatch.setattr(client_module, "LEADERS_AGE_S", 0.0)
     first.leader("t", 0)
-    assert client.asked == 8
+    assert client.request_count == 8
 
 
 def test_a_process_knows_the_topics_that_were_asked_for_last(
@@ -117,8 +117,8 @@ def test_a_process_knows_the_topics_that_were_asked_for_last(
 def test_a_start_that_the_leader_does_not_tell_is_a_malformed_answer(
     client: type[ToldClient], monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    told = ListOffsetsPartitionResponse(partition_index=0, offset=7)
-    topic = ListOffsetsTopicResponse(name=name, partitions=[told])
+    partition = ListOffsetsPartitionResponse(partition_index=0, offset=7)
+    topic = ListOffsetsTopicResponse(name=name, partitions=[partition])
     monkeypatch.setattr(client, "ask", lambda *_: ListOffsetsResponse(topics=[topic]))
     if name == "t":
         assert client(SETTINGS).earliest("t", 0) == 7
@@ -131,23 +131,23 @@ def test_leaders_of_another_topic_are_a_malformed_answer(
 ) -> None:
     another = MetadataResponseTopic(name="another", partitions=[MetadataResponsePartition()])
     for topics in ([], [another]):
-        found = MetadataResponse(topics=topics)
-        monkeypatch.setattr(client, "ask_any", lambda *_, found=found: found)
+        metadata = MetadataResponse(topics=topics)
+        monkeypatch.setattr(client, "ask_any", lambda *_, metadata=metadata: metadata)
         with pytest.raises(ProtocolError, match="leaves t out"):
             client(SETTINGS).leader("t", 0)
 
 
-class Held:
+class HeldConnection:
     """A connection that waits, or that one client has."""
 
     address = ("x", 1)
     is_usable = True
     idle_since_s = 0.0
-    opened: ClassVar[list[Held]] = []
+    instances: ClassVar[list[HeldConnection]] = []
 
     def __init__(self) -> None:
         self.is_open = True
-        self.opened.append(self)
+        self.instances.append(self)
 
     def close(self) -> None:
         self.is_open = False
@@ -155,15 +155,15 @@ class Held:
 
 def test_threads_share_the_connections_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     """None that a client has is closed, and none is left open without an owner."""
-    Held.opened.clear()
+    HeldConnection.instances.clear()
     monkeypatch.setattr(client_module, "_idle", {})
     monkeypatch.setattr(client_module, "IDLE_S", 0.0)
-    monkeypatch.setattr(client_module.BlockingConnection, "open", lambda *_: Held())
+    monkeypatch.setattr(client_module.BlockingConnection, "open", lambda *_: HeldConnection())
 
     def use() -> None:
         client = Client(cast("ClientSettings", "settings"))
         for _ in range(500):
-            connection = client.connection(Held.address)
+            connection = client.connection(HeldConnection.address)
             assert connection.is_open
             client.give_back(connection)
 
@@ -176,4 +176,4 @@ def test_threads_share_the_connections_that_wait(monkeypatch: pytest.MonkeyPatch
     finally:
         sys.setswitchinterval(interval)
     client_module.close_idle()
-    assert not any(found.is_open for found in Held.opened)
+    assert not any(connection.is_open for connection in HeldConnection.instances)

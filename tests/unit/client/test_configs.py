@@ -30,12 +30,12 @@ def test_a_change_keeps_the_other_settings(release: str) -> None:
     """Kafka before 2.3 takes all settings of a resource at once."""
     with Broker(config={"minibroker.advertised.kafka.version": release}) as broker:
         client = Client(client_settings({"bootstrap.servers": broker.bootstrap}))
-        before = {"retention.ms": "1000", "max.message.bytes": "5000"}
-        admin.create_topic(client, "t", 1, before, timeout_s=10)
+        configs = {"retention.ms": "1000", "max.message.bytes": "5000"}
+        admin.create_topic(client, "t", 1, configs, timeout_s=10)
         topic = Resource(TOPIC, "t")
         changes = {"retention.ms": None, "cleanup.policy": "compact"}
         alter_settings(client, topic, changes, only_checks=True)
-        assert own(client, "t") == before
+        assert own(client, "t") == configs
         alter_settings(client, topic, changes, only_checks=False)
         assert own(client, "t") == {"max.message.bytes": "5000", "cleanup.policy": "compact"}
         with pytest.raises(KafkaError) as refused:

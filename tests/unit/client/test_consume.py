@@ -26,8 +26,8 @@ FIRST, SECOND = TopicPartition("t", 0), TopicPartition("t", 1)
 
 @pytest.fixture
 def broker() -> Iterator[Broker]:
-    with Broker(topics=["t:2"]) as made:
-        yield made
+    with Broker(topics=["t:2"]) as node:
+        yield node
 
 
 def client_of(bootstrap: str) -> Client:

@@ -87,9 +87,9 @@ def answered(code: ErrorCode, version: int) -> ApiVersionsResponse:
 
 
 def test_an_answer_is_in_the_layout_of_its_question() -> None:
-    found = answered(ErrorCode.NONE, ApiVersionsRequest.VERSIONS[1])
-    assert [(key.api_key, key.max_version) for key in found.api_keys] == [(18, 2)]
-    assert older_version(found) is None
+    answer = answered(ErrorCode.NONE, ApiVersionsRequest.VERSIONS[1])
+    assert [(key.api_key, key.max_version) for key in answer.api_keys] == [(18, 2)]
+    assert older_version(answer) is None
 
 
 def test_a_broker_that_does_not_know_the_version_names_its_own() -> None:
@@ -100,9 +100,9 @@ def test_a_part_is_found_among_others_or_is_left_out() -> None:
     first = ListOffsetsTopicResponse(
         name="a", partitions=[ListOffsetsPartitionResponse(partition_index=n) for n in (1, 2)]
     )
-    told = by_partition([first, ListOffsetsTopicResponse(name="b", partitions=[])])
-    assert part_of(told, ("a", 2)) is first.partitions[1]
+    parts = by_partition([first, ListOffsetsTopicResponse(name="b", partitions=[])])
+    assert part_of(parts, ("a", 2)) is first.partitions[1]
     with pytest.raises(ProtocolError, match=r"leaves \('b', 2\) out"):
-        part_of(told, ("b", 2))
+        part_of(parts, ("b", 2))
     with pytest.raises(ProtocolError):
         part_of(by_partition([]), ("a", 1))

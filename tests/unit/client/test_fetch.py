@@ -22,15 +22,15 @@ def marker(offset: int, producer: int, *, is_commit: bool) -> bytes:
 
 def offsets(records: bytes, *aborted: tuple[int, int]) -> list[int]:
     """The base offsets of the data batches."""
-    return [found.header.base_offset for found in read_batches(records, aborted).data]
+    return [data.header.base_offset for data in read_batches(records, aborted).data]
 
 
 def test_a_cut_batch_at_the_end_is_left_for_the_next_answer() -> None:
     whole = batch(3, 2) + batch(5, 4)
     for cut in range(len(batch(9))):
-        found = read_batches(whole + batch(9)[:cut], ())
-        assert [data.header.base_offset for data in found.data] == [3, 5]
-        assert (found.next_offset, found.epoch) == (9, 5)
+        batches = read_batches(whole + batch(9)[:cut], ())
+        assert [data.header.base_offset for data in batches.data] == [3, 5]
+        assert (batches.next_offset, batches.epoch) == (9, 5)
     assert read_batches(b"", ()) == ([], None, -1)
 
 

@@ -46,8 +46,8 @@ class ToldClient:
 
     def ask(self, address: Any, request: Any, response: Any, versions: tuple[int, int]) -> Any:
         """Return the next answer; the last one is given again and again."""
-        found = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        return found if isinstance(found, response) else response()
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        return answer if isinstance(answer, response) else response()
 
 
 def coordinator(*answers: Any) -> CoordinatorClient:
@@ -76,9 +76,10 @@ def test_an_answer_without_what_was_asked_for_is_malformed(call: Callable[[], An
 
 def test_a_coordinator_is_asked_again_after_an_empty_answer() -> None:
     of_another = DescribedGroup(group_id="another", group_state="Dead")
-    told = DescribedGroup(group_id="g", group_state="Stable")
+    description = DescribedGroup(group_id="g", group_state="Stable")
     group = coordinator(
-        ConsumerGroupDescribeResponse(), ConsumerGroupDescribeResponse(groups=[of_another, told])
+        ConsumerGroupDescribeResponse(),
+        ConsumerGroupDescribeResponse(groups=[of_another, description]),
     )
     assert group_details(group, time.monotonic() + 60).state == "Stable"
 

@@ -22,8 +22,8 @@ RELEASES = ("0.9.0", "0.10.1", "2.3", "4.4")
 
 @pytest.fixture
 def broker() -> Iterator[Broker]:
-    with Broker(topics=["t:4"]) as made:
-        yield made
+    with Broker(topics=["t:4"]) as node:
+        yield node
 
 
 def member_of(broker: Broker, group: str = "g") -> MemberSession:

@@ -31,8 +31,8 @@ def test_topics_and_offsets_of_any_release(release: str) -> None:
         assert cluster.topics[missing].error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         assert missing not in admin.describe(client).topics, "asking makes no topic"
         for time_ms, offset in ((-1, 3), (-2, 0)):
-            listed = admin.list_offsets(client, {place: time_ms}, is_committed=True)
-            assert listed.offsets == {place: offset}
+            offsets = admin.list_offsets(client, {place: time_ms}, is_committed=True)
+            assert offsets.offsets == {place: offset}
         if release in ("0.8.2", "0.9.0", "0.10.0"):
             with pytest.raises(BrokerRefusedError, match="does not know CreateTopics"):
                 admin.create_topic(client, "made", 2, {}, timeout_s=10)

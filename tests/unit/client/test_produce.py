@@ -10,10 +10,10 @@ from minibroker.kafka.records.batch import SEQUENCE_MAX, crc_is_valid, read_head
 from minibroker.kafka.records.builder import build_batch
 from minibroker.kafka.records.record import Record, decode_records
 
-WHERE = TopicPartition("t", 3)
+PLACE = TopicPartition("t", 3)
 
 
-def made(count: int, *, codec: str = "none", sequence: int = 0) -> OutgoingBatch:
+def batch_of(count: int, *, codec: str = "none", sequence: int = 0) -> OutgoingBatch:
     records = [
         Record(index, 1000 - index, b"k", b"%0100d" % index, (("h", None),))
         for index in range(count)
@@ -26,23 +26,23 @@ def made(count: int, *, codec: str = "none", sequence: int = 0) -> OutgoingBatch
         base_sequence=sequence,
         is_transactional=True,
     )
-    return OutgoingBatch(WHERE, batch, count)
+    return OutgoingBatch(PLACE, batch, count)
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "lz4"])
 def test_the_parts_have_the_records_and_their_numbers(codec: str) -> None:
-    whole = made(10, codec=codec, sequence=SEQUENCE_MAX - 1)
+    whole = batch_of(10, codec=codec, sequence=SEQUENCE_MAX - 1)
     parts = parts_of(whole, len(whole.records) // 3)
 
     assert len(parts) > 2
-    told = [record for part in parts for record in decode_records(part.records)]
-    assert [record._replace(offset=0) for record in told] == [
+    records_of_parts = [record for part in parts for record in decode_records(part.records)]
+    assert [record._replace(offset=0) for record in records_of_parts] == [
         record._replace(offset=0) for record in decode_records(whole.records)
     ]
     next_sequence = SEQUENCE_MAX - 1
-    for where, records, rows in parts:
+    for place, records, rows in parts:
         header = read_header(records)
-        assert where == WHERE
+        assert place == PLACE
         assert crc_is_valid(records, 0, len(records))
         assert header.codec == read_header(whole.records).codec
         assert header.is_transactional
@@ -55,5 +55,5 @@ def test_the_parts_have_the_records_and_their_numbers(codec: str) -> None:
 def test_a_batch_has_two_parts_at_least_and_one_for_each_record_at_most(
     size_bytes_max: int,
 ) -> None:
-    parts = parts_of(made(4), size_bytes_max)
+    parts = parts_of(batch_of(4), size_bytes_max)
     assert [part.rows for part in parts] == ([1] * 4 if size_bytes_max == 1 else [2, 2])

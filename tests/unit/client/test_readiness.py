@@ -25,20 +25,20 @@ def pair(
 ) -> Iterator[tuple[socket.socket, socket.socket]]:
     if request.param == "select":
         monkeypatch.delattr(select, "poll")
-    left, right = socket.socketpair()
-    with left, right:
-        yield left, right
+    near, far = socket.socketpair()
+    with near, far:
+        yield near, far
 
 
 def test_bytes_and_an_end_can_be_read(pair: tuple[socket.socket, socket.socket]) -> None:
-    left, right = pair
-    assert not is_any_readable([left])
-    right.send(b"x")
-    assert is_any_readable([left])
-    assert left.recv(1) == b"x"
-    assert not is_any_readable([left])
-    right.close()
-    assert is_any_readable([left])
+    near, far = pair
+    assert not is_any_readable([near])
+    far.send(b"x")
+    assert is_any_readable([near])
+    assert near.recv(1) == b"x"
+    assert not is_any_readable([near])
+    far.close()
+    assert is_any_readable([near])
 
 
 def test_a_pipe_above_the_descriptors_of_select_can_be_read(high_descriptor: int) -> None:
@@ -55,11 +55,11 @@ def test_a_pipe_above_the_descriptors_of_select_can_be_read(high_descriptor: int
 
 
 def test_one_of_many_ends_the_wait(pair: tuple[socket.socket, socket.socket]) -> None:
-    left, right = pair
+    near, far = pair
     silent, other = socket.socketpair()
     with silent, other:
-        sender = threading.Thread(target=right.send, args=(b"x",))
+        sender = threading.Thread(target=far.send, args=(b"x",))
         sender.start()
-        assert is_any_readable([silent, left], SECONDS)
+        assert is_any_readable([silent, near], SECONDS)
         sender.join()
         assert not is_any_readable([silent])

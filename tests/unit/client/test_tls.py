@@ -94,9 +94,9 @@ def test_the_default_suites_do_not_depend_on_the_build_of_python() -> None:
 )
 def test_only_named_suites_are_used(suites: str, version: str, cipher: str) -> None:
     side = shake_hands(server(ssl_cipher_suites=suites), client_tls())
-    found = side.cipher()
-    assert found is not None
-    assert (side.version(), found[0]) == (version, cipher)
+    cipher_in_use = side.cipher()
+    assert cipher_in_use is not None
+    assert (side.version(), cipher_in_use[0]) == (version, cipher)
 
 
 @pytest.mark.parametrize(

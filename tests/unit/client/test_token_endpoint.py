@@ -60,14 +60,14 @@ def endpoint(url: str, settings: dict[str, str] | None = None, **more: Any) -> T
 
 
 def test_the_request_is_the_one_of_kafka(provider: TokenProvider) -> None:
-    found = endpoint(provider.url, options={**OPTIONS, "scope": " read write "}).token()
-    assert [found] == provider.given
-    (asked,) = provider.asked
-    assert (asked.method, asked.path) == ("POST", "/token?tenant=1")
-    assert asked.client == ":".join(CLIENT)
-    assert asked.body == "grant_type=client_credentials&scope=read+write"
-    assert asked.headers["accept"] == "application/json"
-    assert asked.headers["content-type"] == "application/x-www-form-urlencoded"
+    access_token = endpoint(provider.url, options={**OPTIONS, "scope": " read write "}).token()
+    assert [access_token] == provider.given
+    (request,) = provider.asked
+    assert (request.method, request.path) == ("POST", "/token?tenant=1")
+    assert request.client == ":".join(CLIENT)
+    assert request.body == "grant_type=client_credentials&scope=read+write"
+    assert request.headers["accept"] == "application/json"
+    assert request.headers["content-type"] == "application/x-www-form-urlencoded"
 
 
 def test_settings_stand_over_the_options_of_the_jaas_line(provider: TokenProvider) -> None:
@@ -176,7 +176,7 @@ def test_an_answer_without_a_token_is_an_error(
 
 
 @pytest.mark.parametrize(
-    ("sent", "again", "read_ms", "sentence"),
+    ("first_bytes", "again", "read_ms", "sentence"),
     [
         (b"", b"", 200, r"did not answer within 0\.2 s"),
         (b"HTTP/1.1 200 OK\r\n\r\n{", b"", 200, r"did not answer within 0\.2 s"),
@@ -186,7 +186,7 @@ def test_an_answer_without_a_token_is_an_error(
     ],
 )
 def test_a_provider_that_does_not_go_on_is_left(
-    sent: bytes, again: bytes, read_ms: int, sentence: str
+    first_bytes: bytes, again: bytes, read_ms: int, sentence: str
 ) -> None:
     """Bytes that come one by one, in the headers or behind them, do not put the end off."""
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -194,7 +194,7 @@ def test_a_provider_that_does_not_go_on_is_left(
         def accept() -> None:
             client, _ = server.accept()
             with client, suppress(OSError):
-                client.sendall(sent)
+                client.sendall(first_bytes)
                 client.settimeout(0.01)
                 while True:
                     try:
@@ -235,14 +235,14 @@ def test_a_token_is_renewed_before_it_ends(provider: TokenProvider) -> None:
 
 def test_a_provider_that_takes_long_to_fail_is_not_asked_by_each_login() -> None:
     clock = ManualClock(SystemClock().now_ms())
-    asked: list[int] = []
+    times: list[int] = []
 
     class SlowRequest(NamedTuple):
         url: str = "http://a/"
 
         def send(self) -> bytes:
-            asked.append(clock.now_ms())
-            if len(asked) > 1:
+            times.append(clock.now_ms())
+            if len(times) > 1:
                 clock.advance(2 * AGAIN_MS)
                 raise TokenFetchError("silent")
             life = {"iat": clock.now_ms() // 1000, "exp": clock.now_ms() // 1000 + 3600}
@@ -254,7 +254,7 @@ def test_a_provider_that_takes_long_to_fail_is_not_asked_by_each_login() -> None
     first = fetching.token()
     clock.advance(2_900_000)  # over 0.8 of the hour
     assert [fetching.token(), fetching.token()] == [first, first]
-    assert len(asked) == 2
+    assert len(times) == 2
     clock.advance(3_600_000 - 2_900_000 - 2 * AGAIN_MS - 1)
     with pytest.raises(TokenFetchError):  # it ends during the try
         fetching.token()
@@ -262,13 +262,13 @@ def test_a_provider_that_takes_long_to_fail_is_not_asked_by_each_login() -> None
 
 def test_logins_show_the_old_token_while_one_renews_it_and_wait_when_it_has_ended() -> None:
     clock = ManualClock(SystemClock().now_ms())
-    asked, may_answer = Semaphore(0), Semaphore(0)
+    questions, may_answer = Semaphore(0), Semaphore(0)
 
     class HeldRequest(NamedTuple):
         url: str = "http://a/"
 
         def send(self) -> bytes:
-            asked.release()
+            questions.release()
             assert may_answer.acquire(timeout=60)
             life = {"iat": clock.now_ms() // 1000, "exp": clock.now_ms() // 1000 + 3600}
             return json.dumps({"access_token": token(life)}).encode()
@@ -278,11 +278,11 @@ def test_logins_show_the_old_token_while_one_renews_it_and_wait_when_it_has_ende
     )
     may_answer.release()
     first = fetching.token()
-    assert asked.acquire(timeout=60)
+    assert questions.acquire(timeout=60)
     with ThreadPoolExecutor(3) as pool:
         clock.advance(2_900_000)  # over 0.8 of the hour
         renewing = pool.submit(fetching.token)
-        assert asked.acquire(timeout=60)
+        assert questions.acquire(timeout=60)
         try:
             assert pool.submit(fetching.token).result(timeout=10) == first
         finally:
@@ -292,7 +292,7 @@ def test_logins_show_the_old_token_while_one_renews_it_and_wait_when_it_has_ende
         second = renewing.result()
         assert late.result() == second
         assert second != first
-    assert not asked.acquire(blocking=False)
+    assert not questions.acquire(blocking=False)
 
 
 def test_the_end_of_an_exchange_by_tls_gives_up_no_encryption() -> None:
@@ -395,9 +395,9 @@ def test_an_assertion_is_exchanged_for_a_token(provider: TokenProvider, tmp_path
 def test_a_key_that_is_gone_is_told_and_not_tried_again(
     provider: TokenProvider, tmp_path: Path
 ) -> None:
-    found = endpoint(provider.url, signing(provider, tmp_path), options={})
+    token_endpoint = endpoint(provider.url, signing(provider, tmp_path), options={})
     (tmp_path / "key.pem").unlink()
     with pytest.raises(TokenFetchError, match=r"key\.pem cannot be read") as caught:
-        found.token()
+        token_endpoint.token()
     assert caught.value.is_final
     assert provider.asked == []

@@ -63,7 +63,7 @@ def token_in(message: str) -> str:
 @pytest.mark.parametrize("names", ["options of the line", "Kafka 4", "librdkafka"])
 def test_a_secret_gets_a_token(provider: TokenProvider, names: str) -> None:
     extension, scope = {"extension_a": "b"}, {"scope": "read write"}
-    given = {
+    settings = {
         "options of the line": {JAAS_KEY: line_of(MODULE, {**OF_CLIENT, **scope, **extension})},
         "Kafka 4": {
             **KAFKA_4,
@@ -76,14 +76,14 @@ def test_a_secret_gets_a_token(provider: TokenProvider, names: str) -> None:
             "sasl.oauthbearer.extensions": "a=b",
         },
     }[names]
-    given |= {URL: provider.url}
-    first = first_message(given)
-    assert first_message(given) == first
+    settings |= {URL: provider.url}
+    first = first_message(settings)
+    assert first_message(settings) == first
     (token,) = provider.given
     assert first == f"n,,\x01auth=Bearer {token}\x01a=b\x01\x01"
-    (asked,) = provider.asked
-    assert asked.client == ":".join(CLIENT)
-    assert asked.body == "grant_type=client_credentials&scope=read+write"
+    (request,) = provider.asked
+    assert request.client == ":".join(CLIENT)
+    assert request.body == "grant_type=client_credentials&scope=read+write"
 
 
 def test_threads_that_begin_together_ask_once(provider: TokenProvider) -> None:
@@ -101,7 +101,7 @@ def test_an_assertion_stands_for_the_secret(
     provider.public_key = rsa_key("job").public_key()
     template = tmp_path / "template.json"
     template.write_text('{"payload": {"x": 1}}')
-    given = {
+    settings = {
         URL: provider.url,
         f"{ASSERTION}claim.aud": provider.url,
         f"{ASSERTION}claim.iss": CLIENT[0],
@@ -110,15 +110,15 @@ def test_an_assertion_stands_for_the_secret(
     }
     if names == "Java":
         kind = {"jwt-bearer": "JwtBearer", "client_credentials": "ClientCredentials"}[grant]
-        given["sasl.oauthbearer.jwt.retriever.class"] = f"{PACKAGE}{kind}JwtRetriever"
-        given[f"{ASSERTION}template.file"] = str(template)
+        settings["sasl.oauthbearer.jwt.retriever.class"] = f"{PACKAGE}{kind}JwtRetriever"
+        settings[f"{ASSERTION}template.file"] = str(template)
     else:
         urn = "urn:ietf:params:oauth:grant-type:" if grant == "jwt-bearer" else ""
-        given["sasl.oauthbearer.grant.type"] = f"{urn}{grant}"
-        given[f"{ASSERTION}jwt.template.file"] = str(template)
-    message = first_message(given)
-    (asked,) = provider.asked
-    assert asked.fields["grant_type"].endswith(grant)
+        settings["sasl.oauthbearer.grant.type"] = f"{urn}{grant}"
+        settings[f"{ASSERTION}jwt.template.file"] = str(template)
+    message = first_message(settings)
+    (request,) = provider.asked
+    assert request.fields["grant_type"].endswith(grant)
     assert [token_in(message)] == provider.given
 
 
@@ -128,19 +128,19 @@ def test_the_provider_is_trusted_by_its_ca(tmp_path: Path, names: str) -> None:
     ca = tmp_path / "ca.pem"
     ca.write_text(authority_pem())
     stores = {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(ca)}
-    given = {
+    names_of_tls = {
         "Java": {JAAS_KEY: line_of(MODULE, {**OF_CLIENT, **stores})},
         "librdkafka": {**OIDC, "https.ca.location": str(ca)},
         "librdkafka, a text": {**OIDC, "https.ca.pem": authority_pem()},
     }[names]
     with TokenProvider(is_tls=True) as provider:
-        settings = for_reader({**BASE, **given, URL: provider.url})
+        settings = for_reader({**BASE, **names_of_tls, URL: provider.url})
         ca.unlink()
         assert login_of(settings).token() == provider.given[0]
 
 
 @pytest.mark.parametrize(
-    "given",
+    "settings",
     [
         {
             JAAS_KEY: line_of(
@@ -161,18 +161,18 @@ def test_the_provider_is_trusted_by_its_ca(tmp_path: Path, names: str) -> None:
         },
     ],
 )
-def test_an_unsecured_token_is_made_here(given: dict[str, str]) -> None:
-    first = first_message(given)
-    said = claims_of(token_in(first))
-    assert (said["sub"], said["scope"]) == ("alice", ["read", "write"])
-    assert said["exp"] - said["iat"] == pytest.approx(60)
+def test_an_unsecured_token_is_made_here(settings: dict[str, str]) -> None:
+    first = first_message(settings)
+    claims = claims_of(token_in(first))
+    assert (claims["sub"], claims["scope"]) == ("alice", ["read", "write"])
+    assert claims["exp"] - claims["iat"] == pytest.approx(60)
     assert first.endswith("\x01a=b\x01\x01")
 
 
 def test_claims_of_librdkafkas_text_have_other_names() -> None:
-    told = "principalClaimName=mail principal=a@b scopeClaimName=rights scope=x"
-    said = claims_of(token_in(first_message({**UNSECURED, "sasl.oauthbearer.config": told})))
-    assert (said["mail"], said["rights"]) == ("a@b", ["x"])
+    config = "principalClaimName=mail principal=a@b scopeClaimName=rights scope=x"
+    claims = claims_of(token_in(first_message({**UNSECURED, "sasl.oauthbearer.config": config})))
+    assert (claims["mail"], claims["rights"]) == ("a@b", ["x"])
 
 
 def test_the_token_of_a_file_is_shown(tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_a_setting_that_librdkafka_alone_has_is_refused(alone: dict[str, str]) -
 
 
 @pytest.mark.parametrize(
-    ("given", "sentence"),
+    ("settings", "sentence"),
     [
         ({}, "does not say where a token comes from"),
         ({"sasl.oauthbearer.method": "oidc"}, f"{URL}=: the token of OAUTHBEARER comes from there"),
@@ -208,10 +208,10 @@ def test_a_setting_that_librdkafka_alone_has_is_refused(alone: dict[str, str]) -
         ({**OIDC, URL: "http://a/", "sasl.login.read.timeout.ms": "x"}, "read.timeout.ms"),
     ],
 )
-def test_settings_without_a_token_are_one_sentence(given: dict[str, str], sentence: str) -> None:
-    with pytest.raises(PipelineError, match=sentence) as told:
-        for_reader({**BASE, **given})
-    assert CLIENT[1] not in str(told.value)
+def test_settings_without_a_token_are_one_sentence(settings: dict[str, str], sentence: str) -> None:
+    with pytest.raises(PipelineError, match=sentence) as caught:
+        for_reader({**BASE, **settings})
+    assert CLIENT[1] not in str(caught.value)
 
 
 def test_a_wrong_secret_is_no_part_of_a_message(provider: TokenProvider) -> None:
@@ -219,13 +219,13 @@ def test_a_wrong_secret_is_no_part_of_a_message(provider: TokenProvider) -> None
         for_reader({**BASE, **OIDC, URL: provider.url, "sasl.oauthbearer.client.secret": "guessed"})
     )
     _, exchange = settings.login("a")
-    with pytest.raises(OSError, match="HTTP status 401") as told:
+    with pytest.raises(OSError, match="HTTP status 401") as caught:
         exchange.begin()
-    assert "guessed" not in f"{told.value} {told.value.__cause__!r} {settings!r}"
+    assert "guessed" not in f"{caught.value} {caught.value.__cause__!r} {settings!r}"
 
 
 def test_names_of_librdkafka_become_the_line_of_java() -> None:
-    given = {
+    settings = {
         **BASE,
         **OIDC,
         URL: "https://a/",
@@ -233,8 +233,8 @@ def test_names_of_librdkafka_become_the_line_of_java() -> None:
         "sasl.oauthbearer.scope": 'a "b"',
         "sasl.oauthbearer.extensions": "x=1,y=2",
     }
-    found = for_reader(given)
-    line = found.pop(JAAS_KEY)
+    java_settings = for_reader(settings)
+    line = java_settings.pop(JAAS_KEY)
     assert jaas.parse_line(line) == (
         MODULE,
         {
@@ -246,7 +246,7 @@ def test_names_of_librdkafka_become_the_line_of_java() -> None:
             "scope": 'a "b"',
         },
     )
-    assert found == {
+    assert java_settings == {
         **BASE,
         URL: "https://a/",
         "sasl.oauthbearer.scope": 'a "b"',

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[Broker]:
-    with Broker() as made:
-        yield made
+    with Broker() as node:
+        yield node
 
 
 @pytest.fixture
@@ -45,19 +45,19 @@ def client_of(broker: Broker, *, creates_topics: bool = True) -> Client:
 
 def test_lines_fill_one_partition_after_the_other(broker: Broker, open_writer: Open) -> None:
     broker.create_topic("lines", partitions=3)
-    written: list[tuple[TopicPartition, int, int]] = []
+    reports: list[tuple[TopicPartition, int, int]] = []
     options = WriteOptions(batch_bytes=1000)
     writer = open_writer(
-        client_of(broker), "lines", options, lambda *report: written.append(report)
+        client_of(broker), "lines", options, lambda *report: reports.append(report)
     )
     values = [b"%03d" % number + b"x" * 80 for number in range(60)]
     writer.add_values(values[:30])
     writer.add_values(values[30:])
     writer.flush()
     assert writer.written == 60
-    assert sum(count for _, _, count in written) == 60
-    assert len({place for place, _, _ in written}) == 3
-    for place, first, count in written:
+    assert sum(count for _, _, count in reports) == 60
+    assert len({place for place, _, _ in reports}) == 3
+    for place, first, count in reports:
         stored = [record.value for record in broker.records(*place)][first : first + count]
         assert stored == sorted(stored)
     assert sorted(record.value for record in broker.records("lines")) == values
