@@ -208,15 +208,15 @@ class Dialogue:
         """Wait until Metadata shows that many partitions, and each answers as its leader."""
 
         def is_served() -> bool:
-            found = self.metadata_of(full_name)["partitions"]
-            if len(found) != partitions or any(p["error_code"] for p in found):
+            states = self.metadata_of(full_name)["partitions"]
+            if len(states) != partitions or any(p["error_code"] for p in states):
                 return False
-            asked = [{"partition_index": index, "timestamp": -1} for index in range(partitions)]
+            places = [{"partition_index": index, "timestamp": -1} for index in range(partitions)]
             answer = self.quietly(
                 "list_offsets",
                 LIST_OFFSETS_VERSION,
                 replica_id=-1,
-                topics=[{"name": full_name, "partitions": asked}],
+                topics=[{"name": full_name, "partitions": places}],
             )
             return all(p["error_code"] == 0 for p in answer["topics"][0]["partitions"])
 
@@ -267,9 +267,9 @@ class Dialogue:
         self.wait_until(is_given, "a producer id")
         return int(answer["producer_id"])
 
-    def wait_until(self, condition: Callable[[], bool], what: str) -> None:
+    def wait_until(self, condition: Callable[[], bool], event: str) -> None:
         """Ask until `condition` holds: Kafka applies metadata a moment after its answer."""
-        wait_until(condition, what, READY_SECONDS)
+        wait_until(condition, event, READY_SECONDS)
 
     def _only_own_topics(self, answer: Answer) -> Answer:
         """Drop other scenarios' topics from answers that list every topic of the broker."""
@@ -319,7 +319,7 @@ class Dialogue:
         return sorted(value, key=lambda entry: (entry[field], entry.get("topic_id", b"")))
 
     def _count(self, key: str) -> int:
-        return sum(known == key for known, _ in self._ids) + 1
+        return sum(other_key == key for other_key, _ in self._ids) + 1
 
 
 def transcript_of(

@@ -133,9 +133,9 @@ SERVED = {"3.9.1": KAFKA_39, "4.4.0": KAFKA_44}
 
 def releases_that_serve(api: str, version: int) -> list[str]:
     """Return the Kafkas that can be asked for `version` of `api`, oldest first."""
-    found = []
+    releases = []
     for release, table in SERVED.items():
         lowest, highest = table.get(api, (0, -1))
         if lowest <= version <= highest:
-            found.append(release)
-    return found
+            releases.append(release)
+    return releases

@@ -65,8 +65,8 @@ def ours_of(case: Case) -> dict[str, Assignment]:
     for member_id, member in case.members.items():
         for topic_id, partitions in member.assignment.items():
             owners.setdefault(topic_id, {}).update(dict.fromkeys(partitions, member_id))
-    given = AssignorInput(case.members, case.is_homogeneous, dict(case.topics), owners)
-    return load_assignor(case.name)(given)
+    assignor_input = AssignorInput(case.members, case.is_homogeneous, dict(case.topics), owners)
+    return load_assignor(case.name)(assignor_input)
 
 
 def case_of(random: Random) -> Case:
@@ -88,12 +88,12 @@ def case_of(random: Random) -> Case:
 
 def next_case(case: Case, random: Random) -> Case:
     """Return a case that begins with the targets of the last one: members come, go and change."""
-    given = ours_of(case)
+    targets = ours_of(case)
     numbers = {topic_id: number for number, (topic_id, _) in enumerate(case.topics)}
     members = {
         # In the order of the file: Java's tables keep what collides as it was put in.
         member_id: member._replace(
-            assignment=dict(sorted(given.get(member_id, {}).items(), key=lambda e: numbers[e[0]]))
+            assignment=dict(sorted(targets.get(member_id, {}).items(), key=lambda e: numbers[e[0]]))
         )
         for member_id, member in case.members.items()
         if random.random() < 0.8
@@ -123,14 +123,14 @@ def test_assignors_give_the_same_targets_as_kafka(tmp_path: Path) -> None:
             case = next_case(case, random)
     path = tmp_path / "cases"
     path.write_text("\n".join(line for case in cases for line in lines_of(case)), encoding="utf-8")
-    said = run_java(
+    output = run_java(
         KAFKA_44, "Assignors", str(path), classes=compiled("Assignors"), with_errors=False
     )
-    answers = said.split(".\n")
+    answers = output.split(".\n")
     assert len(answers) == len(cases) + 1
     for case, answer in zip(cases, answers, strict=False):
         right = dict(line.split(" ") for line in answer.splitlines() if " " in line)
-        ours = {member_id: numbers_of(case, given) for member_id, given in ours_of(case).items()}
+        ours = {member_id: numbers_of(case, target) for member_id, target in ours_of(case).items()}
         assert ours == right, "\n".join(lines_of(case))
 
 
@@ -171,7 +171,7 @@ def test_hash_of_topics_is_kafkas(tmp_path: Path) -> None:
         ours.append(ImageTopics(lambda image=image: image, lambda: 0).hash_of(image.topics))
     path = tmp_path / "topics"
     path.write_text("\n".join(lines), encoding="utf-8")
-    said = run_java(
+    output = run_java(
         KAFKA_44, "Assignors", str(path), classes=compiled("Assignors"), with_errors=False
     )
-    assert ours == [int(line) for line in said.split()]
+    assert ours == [int(line) for line in output.split()]

@@ -111,27 +111,29 @@ def ours(entry: ConfigEntry) -> dict[str, Any]:
 
 def comparable(config: dict[str, Any], *, with_default: bool) -> dict[str, Any]:
     """Return an entry without documentation, and without a default that differs on purpose."""
-    shown = {
+    fields = {
         key: value for key, value in config.items() if key not in ("documentation", "is_default")
     }
     if not with_default:
-        shown["synonyms"] = [s for s in shown["synonyms"] if s["source"] != DEFAULT_SOURCE]
-    return shown
+        fields["synonyms"] = [s for s in fields["synonyms"] if s["source"] != DEFAULT_SOURCE]
+    return fields
 
 
 def differences(theirs: dict[str, dict[str, Any]], entries: list[ConfigEntry]) -> list[str]:
     mine = {entry.name: ours(entry) for entry in entries}
-    found = [f"missing here: {name}" for name in sorted(theirs.keys() - mine.keys())]
-    found += [f"missing there: {name}" for name in sorted(mine.keys() - theirs.keys())]
+    sentences = [f"missing here: {name}" for name in sorted(theirs.keys() - mine.keys())]
+    sentences += [f"missing there: {name}" for name in sorted(mine.keys() - theirs.keys())]
     for name in sorted(theirs.keys() & mine.keys()):
         with_default = name not in OURS
-        left = comparable(theirs[name], with_default=with_default)
+        theirs_fields = comparable(theirs[name], with_default=with_default)
         if is_unserved_security(name):
-            left["read_only"] = True
+            theirs_fields["read_only"] = True
         right = comparable(mine[name], with_default=with_default)
-        if left != right and not (name in OURS and left["config_source"] == DEFAULT_SOURCE):
-            found.append(f"{name}: Kafka {left}, here {right}")
-    return found
+        if theirs_fields != right and not (
+            name in OURS and theirs_fields["config_source"] == DEFAULT_SOURCE
+        ):
+            sentences.append(f"{name}: Kafka {theirs_fields}, here {right}")
+    return sentences
 
 
 def static_config(peer: KafkaPeer) -> DynamicConfig:
@@ -235,7 +237,7 @@ REFUSED_WHILE_ELR_IS_ENABLED = {"min.insync.replicas"}
 
 def alterations(peer: KafkaPeer | Minibroker) -> dict[str, tuple[bool, bool]]:
     """Return for every key of the broker: is it described as changeable, can it be altered?"""
-    found = {}
+    results = {}
     with WireClient(peer.host, peer.port) as client:
         for name, config in describe(peer, BROKER, "0").items():
             value = config["value"]
@@ -252,8 +254,8 @@ def alterations(peer: KafkaPeer | Minibroker) -> dict[str, tuple[bool, bool]]:
                 resources=[{"resource_type": BROKER, "resource_name": "0", "configs": [change]}],
                 validate_only=True,
             )
-            found[name] = (not config["read_only"], answer["responses"][0]["error_code"] == 0)
-    return found
+            results[name] = (not config["read_only"], answer["responses"][0]["error_code"] == 0)
+    return results
 
 
 def test_exactly_the_keys_described_as_changeable_can_be_altered(minibroker: Minibroker) -> None:
@@ -266,21 +268,21 @@ def test_exactly_the_keys_described_as_changeable_can_be_altered(minibroker: Min
 
 
 @pytest.mark.parametrize(
-    ("version", "known"),
+    ("version", "expected"),
     [
         ("3.9.1", set()),
         ("4.4.0", ALTERABLE_IN_39_ONLY | ALTERABLE_SINCE_4 | REFUSED_WHILE_ELR_IS_ENABLED),
     ],
 )
 def test_alterable_keys_beside_kafka(
-    version: str, known: set[str], minibroker: Minibroker, request: pytest.FixtureRequest
+    version: str, expected: set[str], minibroker: Minibroker, request: pytest.FixtureRequest
 ) -> None:
     """Security settings differ, and those named above; nothing else, and each of them."""
     theirs = alterations(request.getfixturevalue(f"kafka_{version[0]}{version[2]}"))
     mine = alterations(minibroker)
     different = {name for name in theirs.keys() & mine.keys() if theirs[name] != mine[name]}
     security = {name for name in different if is_unserved_security(name)}
-    assert different - security == known
+    assert different - security == expected
     assert all(theirs[name][0] and mine[name] == (False, False) for name in security)
 
 

@@ -51,15 +51,15 @@ def judges_of(scenario: Scenario, version: int) -> list[str]:
 def cases() -> list[Any]:
     """Return (scenario, version) for every version that minibroker serves."""
     served = supported_versions()
-    found = []
+    parameters = []
     for scenario in load_all():
         oldest, newest = served[KEYS[scenario.api]]
         first, last = max(oldest, scenario.min_version), min(newest, scenario.max_version)
-        found += [
+        parameters += [
             pytest.param(scenario, version, id=f"{scenario.name}-v{version}")
             for version in range(first, last + 1)
         ]
-    return found
+    return parameters
 
 
 @pytest.mark.parametrize(("scenario", "version"), cases())
@@ -127,8 +127,8 @@ def test_every_handler_has_scenarios() -> None:
 
 
 def test_a_kafka_that_is_left_out_has_a_reason() -> None:
-    named = {scenario.name: scenario.because for scenario in load_all() if scenario.peer}
-    assert [name for name, reason in named.items() if not reason] == []
+    reasons = {scenario.name: scenario.because for scenario in load_all() if scenario.peer}
+    assert [name for name, reason in reasons.items() if not reason] == []
     alone = [
         scenario.name
         for scenario in load_all()

@@ -17,7 +17,7 @@ def talk() -> Dialogue:
     return Dialogue("127.0.0.1", 1, scenario="s", api="produce", version=3)
 
 
-def noted(talk: Dialogue, value: Any) -> Any:
+def transcript_of(talk: Dialogue, value: Any) -> Any:
     """Return `value` as the transcript keeps it."""
     talk.note("step", value)
     return talk.transcript.pop()[1]
@@ -25,7 +25,7 @@ def noted(talk: Dialogue, value: Any) -> Any:
 
 def test_ids_become_the_order_of_their_appearance(talk: Dialogue) -> None:
     first, second = {"topic_id": b"a" * 16}, {"topic_id": b"b" * 16}
-    assert noted(talk, [first, second, first]) == [
+    assert transcript_of(talk, [first, second, first]) == [
         {"topic_id": "topic_id #1"},
         {"topic_id": "topic_id #2"},
         {"topic_id": "topic_id #1"},
@@ -34,19 +34,19 @@ def test_ids_become_the_order_of_their_appearance(talk: Dialogue) -> None:
 
 def test_the_id_that_means_none_stays(talk: Dialogue) -> None:
     none = {"producer_id": -1, "session_id": 0}
-    assert noted(talk, none) == none
-    assert noted(talk, {"topic_id": bytes(16)}) == {"topic_id": "00" * 16}
+    assert transcript_of(talk, none) == none
+    assert transcript_of(talk, {"topic_id": bytes(16)}) == {"topic_id": "00" * 16}
 
 
 def test_words_are_masked_but_null_and_empty_stay(talk: Dialogue) -> None:
     messages = [{"error_message": text} for text in ("no such topic", "", None)]
-    assert noted(talk, messages) == [{"error_message": text} for text in ("text", "", None)]
+    assert transcript_of(talk, messages) == [{"error_message": text} for text in ("text", "", None)]
 
 
 def test_this_hour_is_masked_and_other_times_are_not(talk: Dialogue) -> None:
     now = int(time.time() * 1000)
     times = [{"log_append_time_ms": value} for value in (now, 1_700_000_000_000, -1)]
-    assert [entry["log_append_time_ms"] for entry in noted(talk, times)] == [
+    assert [entry["log_append_time_ms"] for entry in transcript_of(talk, times)] == [
         "now",
         1_700_000_000_000,
         -1,
@@ -55,7 +55,7 @@ def test_this_hour_is_masked_and_other_times_are_not(talk: Dialogue) -> None:
 
 def test_kafkas_hash_order_is_sorted_away(talk: Dialogue) -> None:
     value = {"partition_responses": [{"index": 1}, {"index": 0}]}
-    assert noted(talk, value) == {"partition_responses": [{"index": 0}, {"index": 1}]}
+    assert transcript_of(talk, value) == {"partition_responses": [{"index": 0}, {"index": 1}]}
 
 
 def test_every_leaf_has_a_path() -> None:
@@ -102,9 +102,9 @@ def test_a_line_states_every_value() -> None:
 
 def test_a_kafka_that_is_not_asked_has_no_say() -> None:
     line = Difference("s", (PLACE,), "because", ours=0, kafka_39=7, kafka_44=42)
-    asked = answers(0, None, 42)
-    del asked["3.9.1"]
-    assert complaints_about(asked, [line]) == []
+    remaining = answers(0, None, 42)
+    del remaining["3.9.1"]
+    assert complaints_about(remaining, [line]) == []
 
 
 def test_a_difference_that_is_gone_is_a_complaint() -> None:

@@ -74,9 +74,9 @@ class Producer:
                 v3_and_below_topics=[{"name": topic, "partitions": list(partitions)}],
             )
             codes = {
-                found["partition_error_code"]
+                result_of["partition_error_code"]
                 for result in answer["results_by_topic_v3_and_below"]
-                for found in result["results_by_partition"]
+                for result_of in result["results_by_partition"]
             }
             assert codes <= {0, *NOT_YET}, answer
             return codes == {0}
@@ -129,8 +129,8 @@ class Producer:
         """Wait until the coordinator has written every marker of the decided transaction."""
 
         def is_settled() -> bool:
-            found = self.described()
-            return found["error_code"] not in NOT_YET and found["transaction_state"] not in PREPARED
+            state = self.described()
+            return state["error_code"] not in NOT_YET and state["transaction_state"] not in PREPARED
 
         self.talk.wait_until(is_settled, f"the end of a transaction of {self.transactional_id}")
 
@@ -139,8 +139,8 @@ class Producer:
         answer = self.talk.quietly(
             "describe_transactions", 0, transactional_ids=[self.transactional_id]
         )
-        found: dict[str, Any] = answer["transaction_states"][0]
-        return found
+        state: dict[str, Any] = answer["transaction_states"][0]
+        return state
 
 
 def find_coordinator(talk: Dialogue, transactional_id: str) -> None:
@@ -156,9 +156,9 @@ def find_coordinator(talk: Dialogue, transactional_id: str) -> None:
 
 def open_transaction(producer: Producer) -> dict[str, Any]:
     """Return DescribeTransactions without the time, with sorted partitions."""
-    found = producer.described()
-    found["transaction_start_time_ms"] = found["transaction_start_time_ms"] > 0
-    found["topics"] = sorted(
-        [topic["topic"], sorted(topic["partitions"])] for topic in found["topics"]
+    state = producer.described()
+    state["transaction_start_time_ms"] = state["transaction_start_time_ms"] > 0
+    state["topics"] = sorted(
+        [topic["topic"], sorted(topic["partitions"])] for topic in state["topics"]
     )
-    return found
+    return state

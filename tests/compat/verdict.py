@@ -84,41 +84,43 @@ class Lacking(NamedTuple):
         return None
 
 
-Known = Difference | Lacking
+KnownDifference = Difference | Lacking
 
 
-def complaints_about(answers: Mapping[str, Mapping[str, Any]], known: Sequence[Known]) -> list[str]:
+def complaints_about(
+    answers: Mapping[str, Mapping[str, Any]], differences: Sequence[KnownDifference]
+) -> list[str]:
     """Return a sentence for each place that no line explains, and for each line that is stale.
 
-    `answers` is broker → place → value; `known` are the lines of this scenario and version.
+    `answers` is broker → place → value; `differences` are the lines of this scenario and version.
     """
     differing = differences_in(answers)
-    found = []
+    sentences = []
     for place, values in differing.items():
-        lines = [line for line in known if line.covers(place)]
+        lines = [line for line in differences if line.covers(place)]
         fault: str | None = f"{len(lines)} known differences are about it"
         if len(lines) == 1:
             fault = lines[0].fault_of(values)
         if fault is not None:
-            found.append(f"{place} {_worded(values)}; {fault}")
-    found += [
+            sentences.append(f"{place} {_worded(values)}; {fault}")
+    sentences += [
         f"{place} is the same everywhere: the known difference is gone"
-        for line in known
+        for line in differences
         for place in line.places
         if not any(line._replace(places=(place,)).covers(differs) for differs in differing)
     ]
-    return found
+    return sentences
 
 
 def differences_in(answers: Mapping[str, Mapping[str, Any]]) -> dict[str, Values]:
     """Return place → values of the places where the brokers do not agree."""
-    found = {}
+    values_of = {}
     places = dict.fromkeys(place for answer in answers.values() for place in answer)
     for place in places:
         values = {broker: answer.get(place, ABSENT) for broker, answer in answers.items()}
         if any(value != values[MINIBROKER] for value in values.values()):
-            found[place] = values
-    return found
+            values_of[place] = values
+    return values_of
 
 
 def _worded(values: Values) -> str:

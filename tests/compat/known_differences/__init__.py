@@ -7,9 +7,9 @@ values, in every version that it names. A stale line fails the test. One module 
 from __future__ import annotations
 
 from tests.compat.known_differences import admin, configs, groups, records, topics
-from tests.compat.verdict import Known
+from tests.compat.verdict import KnownDifference
 
-KNOWN_DIFFERENCES: list[Known] = [
+KNOWN_DIFFERENCES: list[KnownDifference] = [
     *admin.LINES,
     *configs.LINES,
     *groups.LINES,
@@ -18,7 +18,7 @@ KNOWN_DIFFERENCES: list[Known] = [
 ]
 
 
-def differences_of(scenario: str, version: int) -> list[Known]:
+def differences_of(scenario: str, version: int) -> list[KnownDifference]:
     """Return the lines that a run of `scenario` at `version` must prove."""
     return [
         line

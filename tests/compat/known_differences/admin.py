@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.compat.verdict import ABSENT, KAFKA_39, KAFKA_44, Difference, Known, Lacking
+from tests.compat.verdict import ABSENT, KAFKA_39, KAFKA_44, Difference, KnownDifference, Lacking
 
 _WORDLESS_39 = "no words are an empty text, as in 3.9; 4.4 sends null"
 _CHECKS_39 = "version 0 is checked in the order of 3.9"
@@ -28,7 +28,7 @@ _REASSIGNMENTS = {
     ),
 }
 
-_CREDENTIALS: list[Known] = [
+_CREDENTIALS: list[KnownDifference] = [
     Difference(
         "alter_user_scram_credentials_good",
         tuple(
@@ -64,7 +64,7 @@ _CREDENTIALS: list[Known] = [
 
 _BOTH_AT_ONCE = "a user may have two changes in one request, as in 3.9; 4.4 takes one"
 
-_TWO_MECHANISMS: list[Known] = [
+_TWO_MECHANISMS: list[KnownDifference] = [
     Difference(
         "alter_user_scram_credentials_both_mechanisms",
         tuple(f"{step}.results[0].error_code:" for step in ("both at once", "one set, one away")),
@@ -90,7 +90,7 @@ _TWO_MECHANISMS: list[Known] = [
     ),
 ]
 
-_ELECTIONS: list[Known] = [
+_ELECTIONS: list[KnownDifference] = [
     line
     for kind, since in ((0, 0), (1, 1))
     for line in (
@@ -131,7 +131,7 @@ _ELECTIONS: list[Known] = [
 
 _NO_SUCH_KIND = "a kind that does not exist is the client's error, as in 4.4; 3.9 fails on it"
 
-_NO_SUCH_ELECTION: list[Known] = [
+_NO_SUCH_ELECTION: list[KnownDifference] = [
     Difference(
         "elect_leaders_that_lead",
         (
@@ -157,7 +157,7 @@ _NO_SUCH_ELECTION: list[Known] = [
     ),
 ]
 
-_MOVES: list[Known] = [
+_MOVES: list[KnownDifference] = [
     *(
         Difference(
             f"alter_partition_reassignments_{name}",
@@ -269,7 +269,7 @@ _MOVES: list[Known] = [
     ),
 ]
 
-_QUOTAS: list[Known] = [
+_QUOTAS: list[KnownDifference] = [
     Difference(
         "alter_client_quotas_refused",
         ("key twice.entries[0].error_code:",),
@@ -300,7 +300,7 @@ _REFUSED_FEATURES = (
     "one good, one bad",
 )
 
-_FEATURES: list[Known] = [
+_FEATURES: list[KnownDifference] = [
     *(
         line
         for kind, version, count in (
@@ -383,7 +383,7 @@ _FEATURES: list[Known] = [
     ),
 ]
 
-LINES: list[Known] = [
+LINES: list[KnownDifference] = [
     *_FEATURES,
     *_CREDENTIALS,
     *_TWO_MECHANISMS,

@@ -15,7 +15,7 @@ from tests.compat.known_differences.config_keys import (
     TOPIC_KEYS_OF_44,
     UNSERVED_SECURITY,
 )
-from tests.compat.verdict import KAFKA_39, KAFKA_44, Difference, Known, Lacking
+from tests.compat.verdict import KAFKA_39, KAFKA_44, Difference, KnownDifference, Lacking
 
 _KEYS_39 = "keys that 4.0 removed are still read, as in 3.9"
 _KEYS_44 = "keys of features of Kafka 4 that minibroker does not have; the table is that of 3.9"
@@ -34,7 +34,9 @@ STRING, INT, SHORT, LIST = 2, 3, 4, 7
 FOREVER, HOUR = "9223372036854775807", "3600000"
 
 
-def _keys_of_one(scenario: str, keys: dict[str, tuple[str, ...]], since: int) -> list[Known]:
+def _keys_of_one(
+    scenario: str, keys: dict[str, tuple[str, ...]], since: int
+) -> list[KnownDifference]:
     """Return the differences of keys that only one Kafka has; `keys` is release → places of its
     keys.
     """
@@ -44,7 +46,7 @@ def _keys_of_one(scenario: str, keys: dict[str, tuple[str, ...]], since: int) ->
     ]
 
 
-def _topic(scenario: str, *results: str, since: int = 5) -> list[Known]:
+def _topic(scenario: str, *results: str, since: int = 5) -> list[KnownDifference]:
     """Return the differences that every table of a topic's configurations shows."""
     tables = [f"{result}.configs" for result in results]
     keys = {
@@ -72,7 +74,7 @@ def _topic(scenario: str, *results: str, since: int = 5) -> list[Known]:
     ]
 
 
-def _cluster_min_isr(scenario: str, table: str) -> list[Known]:
+def _cluster_min_isr(scenario: str, table: str) -> list[KnownDifference]:
     """Return the layer below `min.insync.replicas` that 4.4 has with ELR."""
     return [
         Difference(scenario, (f"{table}.synonyms.length",), _ELR, ours=1, kafka_44=2, since=1),
@@ -95,7 +97,7 @@ def _cluster_min_isr(scenario: str, table: str) -> list[Known]:
     ]
 
 
-_TOPICS: list[Known] = [
+_TOPICS: list[KnownDifference] = [
     *_topic("create_topics_good", "create.topics[0]"),
     *_topic("create_topics_defaults", "create.topics[0]"),
     *_topic("create_topics_assignments", "good.topics[0]"),
@@ -121,7 +123,7 @@ _BROKER = "broker.results[0].configs"
 
 def _broker(
     key: str, field: str, reason: str, ours: Any, *, kafka_44: Any, since: int = 1
-) -> Known:
+) -> KnownDifference:
     """Return a difference in one field of one key of the broker; 3.9 answers as minibroker does."""
     place = f"{_BROKER}.{key}.{field}:"
     return Difference(
@@ -129,7 +131,7 @@ def _broker(
     )
 
 
-def _broker_default(key: str, ours: str, kafka_44: str) -> Known:
+def _broker_default(key: str, ours: str, kafka_44: str) -> KnownDifference:
     """Return a difference in a default of the broker: in its value and in the layer below."""
     places = (f"{_BROKER}.{key}.value:", f"{_BROKER}.{key}.synonyms[0].value:")
     return Difference(
@@ -139,7 +141,7 @@ def _broker_default(key: str, ours: str, kafka_44: str) -> Known:
 
 _ASSIGNORS = "org.apache.kafka.coordinator.group.assignor"
 
-_BROKERS: list[Known] = [
+_BROKERS: list[KnownDifference] = [
     *_keys_of_one(
         "describe_configs_broker",
         {
@@ -249,7 +251,7 @@ _BROKERS: list[Known] = [
 
 _NO_SUCH_TOPIC = "a topic that cannot exist does not, as in 3.9; 4.4 names the illegal name"
 
-_CHANGES: list[Known] = [
+_CHANGES: list[KnownDifference] = [
     *(
         Difference(
             f"{api}_refused",
@@ -262,4 +264,4 @@ _CHANGES: list[Known] = [
     )
 ]
 
-LINES: list[Known] = [*_TOPICS, *_BROKERS, *_CHANGES]
+LINES: list[KnownDifference] = [*_TOPICS, *_BROKERS, *_CHANGES]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from tests.compat.verdict import ABSENT, KAFKA_39, KAFKA_44, Difference, Known, Lacking
+from tests.compat.verdict import ABSENT, KAFKA_39, KAFKA_44, Difference, KnownDifference, Lacking
 
 _LAST_SHARE = "members are shown with what they were assigned last, as in 4.4"
 _TWICE = "a partition that is named twice is answered twice, as in 4.4"
 _NO_PARTITIONS = "a topic without partitions is answered, as in 4.4"
 _SPACES = "spaces around the name of a state are cut, as in 4.4"
 
-_DESCRIBED: list[Known] = [
+_DESCRIBED: list[KnownDifference] = [
     *(
         Difference(
             "describe_groups_all",
@@ -54,7 +54,7 @@ _DESCRIBED: list[Known] = [
     ),
 ]
 
-_OFFSETS: list[Known] = [
+_OFFSETS: list[KnownDifference] = [
     Difference(
         "offset_commit_of_nobody",
         ("twice in one.topics[0].partitions.length",),
@@ -133,7 +133,7 @@ _OFFSETS: list[Known] = [
     ),
 ]
 
-_VOTES: list[Known] = [
+_VOTES: list[KnownDifference] = [
     Difference(
         "consumer_group_heartbeat_assignors_tie",
         tuple(f"after range.groups[0].{field}:" for field in ("group_epoch", "assignment_epoch")),
@@ -145,4 +145,4 @@ _VOTES: list[Known] = [
     )
 ]
 
-LINES: list[Known] = [*_VOTES, *_DESCRIBED, *_OFFSETS]
+LINES: list[KnownDifference] = [*_VOTES, *_DESCRIBED, *_OFFSETS]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.compat.verdict import ABSENT, Difference, Known
+from tests.compat.verdict import ABSENT, Difference, KnownDifference
 from tests.support.batches import TIMESTAMP
 
 _OUTCOME = "responses[0].partition_responses[0]"
@@ -12,7 +12,7 @@ _PADDED = (
 _ONCE = "a partition that is named twice is answered twice, as in 3.9; 4.4 answers it once"
 _NO_PARTITIONS = "a topic without partitions is answered, as in 3.9; 4.4 leaves it out"
 
-_PRODUCED: list[Known] = [
+_PRODUCED: list[KnownDifference] = [
     Difference(
         "produce_transactional",
         tuple(
@@ -58,7 +58,7 @@ _PADDING: dict[tuple[str, str], tuple[int, int | None, int | None, int | None]] 
 
 def _padding(
     name: str, step: str, messages: int, *, pad_bytes: int, since: int, until: int
-) -> list[Known]:
+) -> list[KnownDifference]:
     scenario, records = f"fetch_old_versions_convert{name}", f"{step}.{_RECORDS}"
     return [
         Difference(
@@ -82,7 +82,7 @@ def _padding(
     ]
 
 
-_FETCHED: list[Known] = [
+_FETCHED: list[KnownDifference] = [
     line
     for (name, step), (messages, *pads) in _PADDING.items()
     for pad_bytes, since, until in zip(pads, (0, 2, 3), (1, 2, 3), strict=True)
@@ -90,7 +90,7 @@ _FETCHED: list[Known] = [
     for line in _padding(name, step, messages, pad_bytes=pad_bytes, since=since, until=until)
 ]
 
-_LISTED: list[Known] = [
+_OFFSETS: list[KnownDifference] = [
     Difference(
         "list_offsets_twice", ("outcomes.length",), _ONCE, ours=3, kafka_44=2, since=1, until=9
     ),
@@ -155,7 +155,7 @@ _LISTED: list[Known] = [
 
 _LATER_SEGMENT = "a lookup by time goes on to later segments; Kafka ends where deleted records were"
 
-_DELETED: list[Known] = [
+_DELETED: list[KnownDifference] = [
     Difference(
         "delete_records_before_a_later_time",
         tuple(f"+{delta}.topics[0].partitions[0].{field}:" for delta in (51, 100)),
@@ -167,4 +167,4 @@ _DELETED: list[Known] = [
     for field, ours in (("offset", 3), ("timestamp", TIMESTAMP + 110), ("leader_epoch", 0))
 ]
 
-LINES: list[Known] = [*_PRODUCED, *_FETCHED, *_LISTED, *_DELETED]
+LINES: list[KnownDifference] = [*_PRODUCED, *_FETCHED, *_OFFSETS, *_DELETED]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from tests.compat.verdict import ABSENT, KAFKA_44, Difference, Known, Lacking
+from tests.compat.verdict import ABSENT, KAFKA_44, Difference, KnownDifference, Lacking
 
 _TWICE = "a name that is given twice is answered once, as in 4.4"
 _BAD_NUMBER = "a partition number that cannot be is the client's error, as in 4.4; 3.9 fails on it"
 _SAYS_WHY = "the answer says why, as in 4.4; 3.9 has a code alone"
 
-_DELETED: list[Known] = [
+_DELETED: list[KnownDifference] = [
     Difference(
         "delete_topics_by_name",
         tuple(f"{step}.responses[0].error_message:" for step in ("again", "illegal")),
@@ -67,7 +67,7 @@ _DELETED: list[Known] = [
     ),
 ]
 
-_CREATED: list[Known] = [
+_CREATED: list[KnownDifference] = [
     Difference("create_topics_duplicates", ("outcomes.length",), _TWICE, ours=2, kafka_39=3),
     Lacking(
         "create_topics_duplicates", ("outcomes[2]",), _TWICE, lacked_by=KAFKA_44, followed=KAFKA_44
@@ -95,7 +95,7 @@ _CREATED: list[Known] = [
     ),
 ]
 
-LINES: list[Known] = [
+LINES: list[KnownDifference] = [
     *_DELETED,
     *_CREATED,
     Difference(

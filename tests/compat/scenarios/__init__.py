@@ -57,6 +57,6 @@ def scenario(
 
 def load_all() -> list[Scenario]:
     """Import every module of this package; return their scenarios, by module and place."""
-    for module in sorted(iter_modules(__path__), key=lambda found: found.name):
+    for module in sorted(iter_modules(__path__), key=lambda module: module.name):
         import_module(f"{__name__}.{module.name}")
     return SCENARIOS

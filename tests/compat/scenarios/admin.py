@@ -49,7 +49,7 @@ def api_versions_features(talk: Dialogue) -> None:
     talk.note("features", features_of(talk, talk.version))
 
 
-def update(talk: Dialogue, label: str, *wanted: tuple[str, int, int], **more: Any) -> None:
+def update(talk: Dialogue, label: str, *levels: tuple[str, int, int], **more: Any) -> None:
     """Ask for levels; in version 0 a request only says whether a level may fall."""
     updates = [
         {
@@ -57,14 +57,14 @@ def update(talk: Dialogue, label: str, *wanted: tuple[str, int, int], **more: An
             "max_version_level": level,
             **({"upgrade_type": kind} if talk.version else {"allow_downgrade": kind != UPGRADE}),
         }
-        for name, level, kind in wanted
+        for name, level, kind in levels
     ]
     talk.ask(label, timeout_ms=10_000, feature_updates=updates, **more)
 
 
 @scenario("update_features")
 def update_features_refused(talk: Dialogue) -> None:
-    for label, wanted in (
+    for label, levels in (
         ("down without a word", [("transaction.version", 1, UPGRADE)]),
         ("too new", [("transaction.version", 3, UPGRADE)]),
         ("unknown", [("no.such.version", 1, UPGRADE)]),
@@ -77,7 +77,7 @@ def update_features_refused(talk: Dialogue) -> None:
         ("nothing", []),
         ("as it is", [("transaction.version", 2, UPGRADE)]),
     ):
-        update(talk, label, *wanted)
+        update(talk, label, *levels)
 
 
 @scenario("update_features", since=1, peer="4.4.0", because=NO_FEATURES)
@@ -131,7 +131,7 @@ def min_isr_layers(talk: Dialogue, kind: int, name: str) -> Any:
 @scenario("update_features", since=1, peer="4.4.0", because=NO_FEATURES)
 def update_features_eligible_leader_replicas(talk: Dialogue) -> None:
     """At this level only the cluster has `min.insync.replicas`; a new cluster of 4.4 begins so."""
-    _, before = elr_of(talk)
+    _, old_level = elr_of(talk)
     update(talk, "too new", (ELR, 2, UPGRADE))
     try:
         update(talk, "in force", (ELR, 1, UPGRADE))
@@ -157,8 +157,8 @@ def update_features_eligible_leader_replicas(talk: Dialogue) -> None:
         talk.wait_until(lambda: elr_of(talk)[1] == 0, "level 0")
         talk.note("cluster may be removed", alter_min_isr(talk, "", DELETE, None))
     finally:
-        update(talk, "as before", (ELR, before, UPGRADE if before else SAFE))
-    talk.wait_until(lambda: elr_of(talk)[1] == before, f"level {before}")
+        update(talk, "as before", (ELR, old_level, UPGRADE if old_level else SAFE))
+    talk.wait_until(lambda: elr_of(talk)[1] == old_level, f"level {old_level}")
 
 
 # Security that is off: ACLs, delegation tokens, SASL.
@@ -262,8 +262,8 @@ def upsertion(
     name: str, mechanism: int = SHA_256, iterations: int = 4096, **fields: Any
 ) -> dict[str, Any]:
     """Return a credential to set."""
-    made = {"salt": b"salt", "salted_password": b"p" * 32, **fields}
-    return {"name": name, "mechanism": mechanism, "iterations": iterations, **made}
+    entry = {"salt": b"salt", "salted_password": b"p" * 32, **fields}
+    return {"name": name, "mechanism": mechanism, "iterations": iterations, **entry}
 
 
 def deletion(name: str, mechanism: int = SHA_256) -> dict[str, Any]:
@@ -370,12 +370,12 @@ def elect(
     talk: Dialogue, label: str, topics: dict[str, list[int]] | None, kind: int = PREFERRED
 ) -> None:
     """Ask for elections; version 0 has only one kind."""
-    asked = None
+    partitions = None
     if topics is not None:
-        asked = [{"topic": name, "partitions": ids} for name, ids in topics.items()]
+        partitions = [{"topic": name, "partitions": ids} for name, ids in topics.items()]
     talk.ask(
         label,
-        topic_partitions=asked,
+        topic_partitions=partitions,
         timeout_ms=10_000,
         **({"election_type": kind} if talk.version else {}),
     )
@@ -409,8 +409,8 @@ def reassign(
     topics: dict[str, list[dict[str, Any]]] = {}
     for name, index, replicas in moves:
         topics.setdefault(name, []).append({"partition_index": index, "replicas": replicas})
-    asked = [{"name": name, "partitions": moved} for name, moved in topics.items()]
-    talk.ask(label, timeout_ms=10_000, topics=asked, **more)
+    entries = [{"name": name, "partitions": moved} for name, moved in topics.items()]
+    talk.ask(label, timeout_ms=10_000, topics=entries, **more)
 
 
 @scenario("alter_partition_reassignments")

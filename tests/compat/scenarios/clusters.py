@@ -117,9 +117,9 @@ def metadata_illegal_names(talk: Dialogue) -> None:
 @scenario("metadata")
 def metadata_known_and_unknown(talk: Dialogue) -> None:
     """The order of the answer differs by broker, so it is sorted here."""
-    known = talk.make_topic("known")
+    topic = talk.make_topic("known")
     fields = {"allow_auto_topic_creation": False} if talk.version >= 4 else {}
-    names = [known, "bad name"] + ([talk.topic("unknown")] if fields else [])
+    names = [topic, "bad name"] + ([talk.topic("unknown")] if fields else [])
     answer = talk.quietly(
         "metadata", talk.version, topics=[{"name": name} for name in names], **fields
     )
@@ -273,9 +273,9 @@ def describe_quorum(talk: Dialogue) -> None:
         talk.note(label, answer)
         return end_offset
 
-    before = note("one voter")
+    old_offset = note("one voter")
     talk.make_topic("t")
-    talk.note("grows", note("after a change") > before)
+    talk.note("grows", note("after a change") > old_offset)
     other = partitions_of("other")
     talk.ask("another partition", topics=[partitions_of("__cluster_metadata", 1)])
     talk.ask("another topic", topics=[partitions_of("other", 0)])

@@ -72,8 +72,8 @@ def commit_quietly(talk: Dialogue, group_id: str, topic: str, *offsets: int) -> 
 def read_back(talk: Dialogue, label: str, group_id: str, topic: str | None = None) -> None:
     """Record the group's offsets (in version 0 those of `topic`: it cannot ask for all)."""
     if talk.api == "offset_commit" and talk.version == 0:
-        asked = [{"name": topic, "partition_indexes": [0, 1, 2]}]
-        talk.also(label, "offset_fetch", 0, group_id=group_id, topics=asked)
+        topics = [{"name": topic, "partition_indexes": [0, 1, 2]}]
+        talk.also(label, "offset_fetch", 0, group_id=group_id, topics=topics)
     else:
         talk.also(label, "offset_fetch", FETCH_VERSION, group_id=group_id, topics=None)
 
@@ -189,8 +189,8 @@ def offset_commit_of_what_is_not_there(talk: Dialogue) -> None:
         unknown["topic_id"] = UNKNOWN_ID
     else:
         unknown["name"] = talk.topic("unknown")
-    known = topic_in(talk, topic, 10, partitions=[part(0, 2)])
-    talk.ask("topic", group_id=group_id, topics=[unknown, known], **extra)
+    existing = topic_in(talk, topic, 10, partitions=[part(0, 2)])
+    talk.ask("topic", group_id=group_id, topics=[unknown, existing], **extra)
     talk.ask("only such", group_id=group_id, topics=[unknown], **extra)
     read_back(talk, "what is", group_id, topic)
 
@@ -340,18 +340,18 @@ def fetch(
     talk: Dialogue, label: str, group_id: str, topics: list[tuple[str, list[int]]] | None, **f: Any
 ) -> None:
     """Send OffsetFetch for one group at the version under test."""
-    asked = None
+    entries = None
     if topics is not None:
-        asked = [
+        entries = [
             topic_in(talk, name, 10, partition_indexes=indexes)
             if talk.version < 10 or not name.endswith("unknown")
             else {"topic_id": UNKNOWN_ID, "partition_indexes": indexes}
             for name, indexes in topics
         ]
     if talk.version >= 8:
-        talk.ask(label, groups=[{"group_id": group_id, "topics": asked}], **f)
+        talk.ask(label, groups=[{"group_id": group_id, "topics": entries}], **f)
     else:
-        talk.ask(label, group_id=group_id, topics=asked, **f)
+        talk.ask(label, group_id=group_id, topics=entries, **f)
 
 
 @scenario("offset_fetch")
@@ -398,9 +398,9 @@ def offset_fetch_of_several_groups(talk: Dialogue) -> None:
     first, second = group_of(talk, "first"), group_of(talk, "second")
     topic = talk.make_topic("read")
     commit_quietly(talk, first, topic, 5)
-    asked = [topic_in(talk, topic, 10, partition_indexes=[0])]
+    entries = [topic_in(talk, topic, 10, partition_indexes=[0])]
     groups = [
-        {"group_id": first, "topics": asked},
+        {"group_id": first, "topics": entries},
         {"group_id": second, "topics": None},
         {"group_id": first, "topics": None},
     ]
@@ -415,11 +415,11 @@ def offset_fetch_as_a_member(talk: Dialogue) -> None:
     group_id = group_of(talk)
     topic = talk.make_topic("read")
     commit_quietly(talk, group_id, topic, 5)
-    asked = [topic_in(talk, topic, 10, partition_indexes=[0])]
+    entries = [topic_in(talk, topic, 10, partition_indexes=[0])]
     for member_id, epoch in (("who", 3), ("who", -1), (None, 5)):
         group = {
             "group_id": group_id,
-            "topics": asked,
+            "topics": entries,
             "member_id": member_id,
             "member_epoch": epoch,
         }
@@ -430,19 +430,19 @@ def offset_fetch_as_a_member(talk: Dialogue) -> None:
 def offset_fetch_after_its_topic_is_deleted(talk: Dialogue) -> None:
     """Offsets of a topic go with it, and a later topic of its name begins without any."""
     group_id = group_of(talk)
-    kept, gone = talk.make_topic("kept"), talk.make_topic("gone")
-    commit_quietly(talk, group_id, kept, 5)
-    commit_quietly(talk, group_id, gone, 7)
-    talk.quietly("delete_topics", 1, topic_names=[gone], timeout_ms=60_000)
+    topic, namesake = talk.make_topic("kept"), talk.make_topic("gone")
+    commit_quietly(talk, group_id, topic, 5)
+    commit_quietly(talk, group_id, namesake, 7)
+    talk.quietly("delete_topics", 1, topic_names=[namesake], timeout_ms=60_000)
 
     def is_gone() -> bool:
         answer = talk.quietly("offset_fetch", 2, group_id=group_id, topics=None)
-        return [topic["name"] for topic in answer["topics"]] == [kept]
+        return [topic["name"] for topic in answer["topics"]] == [topic]
 
     talk.wait_until(is_gone, "the offsets of a deleted topic to go")
-    talk.wait_until(lambda: _can_be_made(talk, gone), "a deleted topic's name to be free")
-    fetch(talk, "what is left", group_id, [(kept, [0])])
-    fetch(talk, "the namesake", group_id, [(gone, [0])])
+    talk.wait_until(lambda: _can_be_made(talk, namesake), "a deleted topic's name to be free")
+    fetch(talk, "what is left", group_id, [(topic, [0])])
+    fetch(talk, "the namesake", group_id, [(namesake, [0])])
 
 
 def _can_be_made(talk: Dialogue, name: str) -> bool:
@@ -461,11 +461,11 @@ def _can_be_made(talk: Dialogue, name: str) -> bool:
 def delete(
     talk: Dialogue, label: str, group_id: str, *topics: tuple[str, list[int]], **fields: Any
 ) -> None:
-    asked = [
+    entries = [
         {"name": name, "partitions": [{"partition_index": index} for index in indexes]}
         for name, indexes in topics
     ]
-    talk.ask(label, group_id=group_id, topics=asked, **fields)
+    talk.ask(label, group_id=group_id, topics=entries, **fields)
 
 
 @scenario("offset_delete")
@@ -490,17 +490,17 @@ def offset_delete_of_an_empty_group(talk: Dialogue) -> None:
 def offset_delete_beside_members(talk: Dialogue) -> None:
     """Consumers keep offsets of subscribed topics; other protocols' subscriptions are unknown."""
     group_id, others = group_of(talk), group_of(talk, "others")
-    read, left = talk.make_topic("read"), talk.make_topic("left")
+    topic, unread_topic = talk.make_topic("read"), talk.make_topic("left")
     for group in (group_id, others):
-        commit_quietly(talk, group, read, 5)
-        commit_quietly(talk, group, left, 6)
-    member = consumer(talk, group_id, "member", read)
+        commit_quietly(talk, group, topic, 5)
+        commit_quietly(talk, group, unread_topic, 6)
+    member = consumer(talk, group_id, "member", topic)
     member.sync(None, {member.member_id: b"share"})
     member.hear()
-    delete(talk, "consumers", group_id, (read, [0, 7]), (left, [0]))
+    delete(talk, "consumers", group_id, (topic, [0, 7]), (unread_topic, [0]))
     read_back(talk, "left", group_id)
-    worker = consumer(talk, others, "worker", read, protocol_type="connect")
+    worker = consumer(talk, others, "worker", topic, protocol_type="connect")
     worker.sync(None, {worker.member_id: b"share"})
     worker.hear()
-    delete(talk, "workers", others, (read, [0]), (left, [0]))
+    delete(talk, "workers", others, (topic, [0]), (unread_topic, [0]))
     read_back(talk, "all is left", others)

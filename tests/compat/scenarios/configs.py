@@ -148,7 +148,7 @@ def own_configs(talk: Dialogue, topic: str) -> dict[str, str]:
     }
 
 
-def settled(talk: Dialogue, topic: str, expected: dict[str, str]) -> None:
+def note_configs(talk: Dialogue, topic: str, expected: dict[str, str]) -> None:
     """Wait until the broker applied the change, and record the configs."""
     talk.wait_until(lambda: own_configs(talk, topic) == expected, f"{topic} with {expected}")
     talk.note(f"now {expected}", own_configs(talk, topic))
@@ -159,12 +159,12 @@ def alter_configs_replaces(talk: Dialogue) -> None:
     """AlterConfigs sets the given keys and resets all others."""
     topic = talk.make_topic("altered", configs={"retention.ms": "1000"})
     talk.ask("set", **altered(talk, TOPIC, topic, ("segment.bytes", "2000000")))
-    settled(talk, topic, {"segment.bytes": "2000000"})
+    note_configs(talk, topic, {"segment.bytes": "2000000"})
     only = {"validate_only": True}
     talk.ask("validated", **altered(talk, TOPIC, topic, ("retention.ms", "7"), **only))
     talk.note("unchanged", own_configs(talk, topic))
     talk.ask("empty", **altered(talk, TOPIC, topic))
-    settled(talk, topic, {})
+    note_configs(talk, topic, {})
 
 
 @scenario("alter_configs")
@@ -194,14 +194,14 @@ def alter_configs_refused(talk: Dialogue) -> None:
 def incremental_alter_configs_good(talk: Dialogue) -> None:
     topic = talk.make_topic("stepwise", configs={"retention.ms": "1000"})
     talk.ask("set", **altered(talk, TOPIC, topic, ("segment.bytes", SET, "2000000")))
-    settled(talk, topic, {"retention.ms": "1000", "segment.bytes": "2000000"})
+    note_configs(talk, topic, {"retention.ms": "1000", "segment.bytes": "2000000"})
     talk.ask("delete", **altered(talk, TOPIC, topic, ("retention.ms", DELETE, None)))
-    settled(talk, topic, {"segment.bytes": "2000000"})
+    note_configs(talk, topic, {"segment.bytes": "2000000"})
     talk.ask("append", **altered(talk, TOPIC, topic, ("cleanup.policy", APPEND, "compact")))
-    settled(talk, topic, {"segment.bytes": "2000000", "cleanup.policy": "delete,compact"})
+    note_configs(talk, topic, {"segment.bytes": "2000000", "cleanup.policy": "delete,compact"})
     talk.ask("append again", **altered(talk, TOPIC, topic, ("cleanup.policy", APPEND, "compact")))
     talk.ask("subtract", **altered(talk, TOPIC, topic, ("cleanup.policy", SUBTRACT, "delete")))
-    settled(talk, topic, {"segment.bytes": "2000000", "cleanup.policy": "compact"})
+    note_configs(talk, topic, {"segment.bytes": "2000000", "cleanup.policy": "compact"})
     talk.ask("delete what is not set", **altered(talk, TOPIC, topic, ("flush.ms", DELETE, None)))
     only = {"validate_only": True}
     talk.ask("validated", **altered(talk, TOPIC, topic, ("flush.ms", SET, "7"), **only))
@@ -279,7 +279,7 @@ def incremental_alter_configs_broker(talk: Dialogue) -> None:
     for label, name, value in (("broker", "0", "15001"), ("cluster", "", "15002")):
         talk.ask(f"set {label}", **altered(talk, BROKER, name, (key, SET, value)))
 
-        def shown(name: str = name) -> list[Any]:
+        def entries(name: str = name) -> list[Any]:
             resource = {"resource_type": BROKER, "resource_name": name, "configuration_keys": [key]}
             answer = talk.quietly(
                 "describe_configs", 1, resources=[resource], include_synonyms=True
@@ -287,10 +287,10 @@ def incremental_alter_configs_broker(talk: Dialogue) -> None:
             return list(answer["results"][0]["configs"])
 
         talk.wait_until(
-            lambda shown=shown, value=value: any(c["value"] == value for c in shown()),  # type: ignore[misc]
+            lambda entries=entries, value=value: any(c["value"] == value for c in entries()),  # type: ignore[misc]
             f"{key} {value}",
         )
-        talk.note(f"shown {label}", shown())
+        talk.note(f"shown {label}", entries())
     for label, name in (("broker", "0"), ("cluster", "")):
         talk.ask(f"delete {label}", **altered(talk, BROKER, name, (key, DELETE, None)))
 
@@ -317,19 +317,19 @@ def incremental_alter_configs_passwords(talk: Dialogue) -> None:
     prefixed = [name for name in names if name != "ssl.key.password"]
     resource = {"resource_type": BROKER, "resource_name": "0", "configuration_keys": prefixed}
 
-    def shown() -> list[Any]:
+    def entries() -> list[Any]:
         answer = talk.quietly("describe_configs", 1, resources=[resource], include_synonyms=True)
         return sorted(answer["results"][0]["configs"], key=lambda entry: str(entry["name"]))
 
     def all_are_set() -> bool:
-        sources = [synonym["source"] for entry in shown() for synonym in entry["synonyms"]]
+        sources = [synonym["source"] for entry in entries() for synonym in entry["synonyms"]]
         return sources.count(2) == 4 and sources.count(3) == 1
 
     talk.wait_until(all_are_set, "four of the broker, and one of the cluster")
-    talk.note("shown", shown())
+    talk.note("shown", entries())
     for broker in ("0", ""):
-        gone = [(name, DELETE, None) for name in names]
-        talk.ask(f"delete of {broker}", **altered(talk, BROKER, broker, *gone))
+        deletions = [(name, DELETE, None) for name in names]
+        talk.ask(f"delete of {broker}", **altered(talk, BROKER, broker, *deletions))
 
 
 @scenario("list_config_resources")
@@ -339,9 +339,9 @@ def list_config_resources_answers(talk: Dialogue) -> None:
     for kinds in types if talk.version else [[]]:
         fields = {"resource_types": kinds} if talk.version else {}
         answer = talk.quietly("list_config_resources", talk.version, **fields)
-        found = sorted(
+        names = sorted(
             (resource.get("resource_type", CLIENT_METRICS), resource["resource_name"])
             for resource in answer["config_resources"]
             if resource.get("resource_type") != TOPIC or resource["resource_name"] == topic
         )
-        talk.note(f"types {kinds}", [answer["error_code"], found])
+        talk.note(f"types {kinds}", [answer["error_code"], names])

@@ -174,7 +174,7 @@ def _plain(value: Any) -> Any:
 def note_records(talk: Dialogue, label: str, group_id: str) -> None:
     """Record every record of the group in `__consumer_offsets`, in order."""
     topics = talk.metadata_of(OFFSETS_TOPIC)
-    found: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     for index in range(len(topics["partitions"])):
         position = 0
         while True:
@@ -202,9 +202,9 @@ def note_records(talk: Dialogue, label: str, group_id: str) -> None:
                 break
             for start, header in iterate_headers(records):
                 if not header.is_control:  # the end of a transaction with offsets of another test
-                    found += _of_group(decode_records(records, start, header=header), group_id)
+                    entries += _of_group(decode_records(records, start, header=header), group_id)
                 position = header.last_offset + 1
-    talk.note(label, found)
+    talk.note(label, entries)
 
 
 def _of_group(records: list[Record], group_id: str) -> list[dict[str, Any]]:

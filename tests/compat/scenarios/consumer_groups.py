@@ -365,18 +365,18 @@ def list_groups_of_consumers(talk: Dialogue) -> None:
     member = Consumer(talk, group_id, "m", subscribed_topic_names=[topic])
     member.join()
 
-    def listed(label: str, **filters: Any) -> None:
+    def note_groups(label: str, **filters: Any) -> None:
         answer = talk.quietly("list_groups", talk.version, **filters)
         answer["groups"] = [group for group in answer["groups"] if group["group_id"] == group_id]
         talk.note(label, answer)
 
-    listed("all")
-    listed("of its type", types_filter=["Consumer"])
-    listed("of the other type", types_filter=["classic"])
-    listed("in its state", states_filter=["stable"])
-    listed("in another state", states_filter=["Empty", "Assigning"])
+    note_groups("all")
+    note_groups("of its type", types_filter=["Consumer"])
+    note_groups("of the other type", types_filter=["classic"])
+    note_groups("in its state", states_filter=["stable"])
+    note_groups("in another state", states_filter=["Empty", "Assigning"])
     member.beat(member_epoch=-1)
-    listed("empty", states_filter=["empty"], types_filter=["consumer"])
+    note_groups("empty", states_filter=["empty"], types_filter=["consumer"])
 
 
 @scenario("consumer_group_heartbeat")

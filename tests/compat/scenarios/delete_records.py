@@ -28,9 +28,9 @@ def filled(talk: Dialogue, **configs: str) -> str:
     """Return a topic of two partitions; the first has offsets 0 … 5 in batches of three, two and
     one.
     """
-    named = {key.replace("_", "."): value for key, value in configs.items()}
-    topic = talk.make_topic("records", partitions=2, configs=named)
-    key = b"k" if "cleanup.policy" in named else None
+    topic_configs = {key.replace("_", "."): value for key, value in configs.items()}
+    topic = talk.make_topic("records", partitions=2, configs=topic_configs)
+    key = b"k" if "cleanup.policy" in topic_configs else None
     for start, count in ((0, 3), (3, 2), (5, 1)):
         items = [
             Item(b"value", key, timestamp_ms=TIMESTAMP + start + index) for index in range(count)

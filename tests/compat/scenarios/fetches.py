@@ -31,9 +31,9 @@ class Fetcher:
 
     def topic(self, name: str, *partitions: dict[str, Any]) -> dict[str, Any]:
         """Return one topic of the request, named as the version demands."""
-        return {**self.named(name), "partitions": list(partitions)}
+        return {**self.name_fields(name), "partitions": list(partitions)}
 
-    def named(self, name: str) -> dict[str, Any]:
+    def name_fields(self, name: str) -> dict[str, Any]:
         if self.talk.version < BY_ID:
             return {"topic": name}
         if name not in self.ids:
@@ -198,14 +198,14 @@ def fetch_waits(talk: Dialogue) -> None:
     fetch = Fetcher(talk)
     topic = three_batches(talk)
 
-    def held(label: str, place: dict[str, Any], wait_ms: int, min_bytes: int) -> None:
+    def note_wait(label: str, place: dict[str, Any], wait_ms: int, min_bytes: int) -> None:
         begin = time.monotonic()
         fetch.ask(label, fetch.topic(topic, place), max_wait_ms=wait_ms, min_bytes=min_bytes)
         waited_ms = (time.monotonic() - begin) * 1000
         talk.note(f"{label}: the time is up", waited_ms >= wait_ms - EARLY_MS)
 
-    held("min bytes never reached", at(0), 150, 1 << 20)
-    held("nothing new", at(6), 100, 1)
+    note_wait("min bytes never reached", at(0), 150, 1 << 20)
+    note_wait("nothing new", at(6), 100, 1)
     fetch.ask("error at once", fetch.topic(topic, at(99)), max_wait_ms=NEVER, min_bytes=1)
     fetch.ask("enough at once", fetch.topic(topic, at(0)), max_wait_ms=NEVER, min_bytes=1)
     fetch.ask("no bytes wanted", fetch.topic(topic, at(6)), max_wait_ms=NEVER, min_bytes=0)
@@ -239,10 +239,10 @@ def fetch_waits_beyond_the_stable_offset(talk: Dialogue) -> None:
     producer.add(topic, 0)
     producer.produce(topic, b"open")
     talk.produce(topic, batch(b"behind"))
-    wanted = {"min_bytes": 1, "isolation_level": 1}
-    fetch.ask("beyond", fetch.topic(topic, at(7)), max_wait_ms=NEVER, **wanted)
-    fetch.ask("the end", fetch.topic(topic, at(8)), max_wait_ms=NEVER, **wanted)
-    fetch.ask("the stable offset", fetch.topic(topic, at(6)), max_wait_ms=100, **wanted)
+    fields = {"min_bytes": 1, "isolation_level": 1}
+    fetch.ask("beyond", fetch.topic(topic, at(7)), max_wait_ms=NEVER, **fields)
+    fetch.ask("the end", fetch.topic(topic, at(8)), max_wait_ms=NEVER, **fields)
+    fetch.ask("the stable offset", fetch.topic(topic, at(6)), max_wait_ms=100, **fields)
     producer.end(committed=False)
 
 
@@ -301,7 +301,7 @@ def fetch_session(talk: Dialogue) -> None:
     talk.produce(topic, batch(b"new"), partition=1)
     fetch.ask("partition 1 grew", session_id=session, session_epoch=3)
     fetch.ask("not advanced: again", session_id=session, session_epoch=4)
-    forgotten = [{**fetch.named(topic), "partitions": [1]}]
+    forgotten = [{**fetch.name_fields(topic), "partitions": [1]}]
     fetch.ask("forget it", session_id=session, session_epoch=5, forgotten_topics_data=forgotten)
     talk.produce(topic, batch(b"newer"), partition=2)
     fetch.ask("partition 2 grew", session_id=session, session_epoch=6)
@@ -323,8 +323,8 @@ def fetch_session_refused(talk: Dialogue) -> None:
     fetch.ask("no session wanted", whole, session_id=0, session_epoch=-1)
     fetch.ask("no session, epoch 1", whole, session_id=0, session_epoch=1)
     fetch.ask("close an unknown one", whole, session_id=4711, session_epoch=-1)
-    opened = fetch.ask("open", whole, session_id=0, session_epoch=0)
-    fetch.ask("open anew", whole, session_id=opened["session_id"], session_epoch=0)
+    answer = fetch.ask("open", whole, session_id=0, session_epoch=0)
+    fetch.ask("open anew", whole, session_id=answer["session_id"], session_epoch=0)
     fetch.ask("empty session", session_id=0, session_epoch=0)
 
 
@@ -332,8 +332,8 @@ def fetch_session_refused(talk: Dialogue) -> None:
 def fetch_session_unknown_partition(talk: Dialogue) -> None:
     fetch = Fetcher(talk)
     topic = three_batches(talk)
-    opened = fetch.ask("open", fetch.topic(topic, at(6), at(0, 5)), session_id=0, session_epoch=0)
-    session = opened["session_id"]
+    answer = fetch.ask("open", fetch.topic(topic, at(6), at(0, 5)), session_id=0, session_epoch=0)
+    session = answer["session_id"]
     fetch.ask("error comes again", session_id=session, session_epoch=1)
 
 
@@ -342,16 +342,16 @@ def fetch_session_unknown_topic_id(talk: Dialogue) -> None:
     fetch = Fetcher(talk)
     topic = three_batches(talk)
     unknown = {"topic_id": UNKNOWN_ID, "partitions": [at(0)]}
-    opened = fetch.ask("open", fetch.topic(topic, at(6)), unknown, session_id=0, session_epoch=0)
-    fetch.ask("again", session_id=opened["session_id"], session_epoch=1)
+    answer = fetch.ask("open", fetch.topic(topic, at(6)), unknown, session_id=0, session_epoch=0)
+    fetch.ask("again", session_id=answer["session_id"], session_epoch=1)
 
 
 @scenario("fetch", since=SESSIONS, until=BY_ID - 1)
 def fetch_session_topic_appears(talk: Dialogue) -> None:
     fetch = Fetcher(talk)
     name = talk.topic("later")
-    opened = fetch.ask("open", fetch.topic(name, at(0)), session_id=0, session_epoch=0)
-    session = opened["session_id"]
+    answer = fetch.ask("open", fetch.topic(name, at(0)), session_id=0, session_epoch=0)
+    session = answer["session_id"]
     talk.make_topic("later")
     talk.produce(name, batch(b"a"))
     fetch.ask("now there", session_id=session, session_epoch=1)

@@ -70,7 +70,7 @@ def describe_groups_all(talk: Dialogue) -> None:
 # ListGroups.
 
 
-def listed(talk: Dialogue, label: str, **filters: Any) -> None:
+def note_groups(talk: Dialogue, label: str, **filters: Any) -> None:
     """Record the scenario's own groups in ListGroups."""
     answer = talk.quietly("list_groups", talk.version, **filters)
     own = [g for g in answer["groups"] if g["group_id"].startswith(talk.prefix)]
@@ -89,7 +89,7 @@ def list_groups_all(talk: Dialogue) -> None:
     invited = Member(talk, group_of(talk, "d-invited"), "invited")
     invited.send_join()
     invited.hear()
-    listed(talk, "all")
+    note_groups(talk, "all")
     if talk.version >= 4:
         for label, states in (
             ("stable", ["Stable"]),
@@ -99,7 +99,7 @@ def list_groups_all(talk: Dialogue) -> None:
             ("preparing or completing", ["PreparingRebalance", "CompletingRebalance"]),
             ("states of others", ["Assigning", "Reconciling"]),
         ):
-            listed(talk, label, states_filter=states)
+            note_groups(talk, label, states_filter=states)
     if talk.version >= 5:
         for label, types in (
             ("classic", ["classic"]),
@@ -108,12 +108,12 @@ def list_groups_all(talk: Dialogue) -> None:
             ("both", ["consumer", "classic"]),
             ("nonsense", ["nonsense"]),
         ):
-            listed(talk, label, types_filter=types)
-        listed(talk, "state and type", states_filter=["Empty"], types_filter=["classic"])
+            note_groups(talk, label, types_filter=types)
+        note_groups(talk, "state and type", states_filter=["Empty"], types_filter=["classic"])
     leader.leave("one of two leaves")
-    listed(talk, "one has to join again")
+    note_groups(talk, "one has to join again")
     follower.leave("both have left")
-    listed(talk, "both are gone")
+    note_groups(talk, "both are gone")
 
 
 # DeleteGroups.
@@ -136,9 +136,9 @@ def delete_groups_all(talk: Dialogue) -> None:
     member.sync(None, {member.member_id: b"share"})
     member.hear()
     delete(talk, "stable", group_id)
-    gone = Member(talk, other, "gone")
-    quiet_join(gone)
-    gone.leave("the other's member leaves")
+    other_member = Member(talk, other, "gone")
+    quiet_join(other_member)
+    other_member.leave("the other's member leaves")
     delete(talk, "stable and empty", group_id, other)
     delete(talk, "deleted already", other)
     member.leave("the member leaves")

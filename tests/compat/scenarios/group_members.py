@@ -57,8 +57,8 @@ def subscription(*topics: str) -> bytes:
     Kafka 3.9 never answers a join of a consumer with malformed metadata.
     """
     names = [topic.encode() for topic in topics]
-    listed = b"".join(pack(">h", len(name)) + name for name in names)
-    return pack(">hi", 0, len(names)) + listed + pack(">i", -1)
+    body = b"".join(pack(">h", len(name)) + name for name in names)
+    return pack(">hi", 0, len(names)) + body + pack(">i", -1)
 
 
 class Member:
@@ -87,7 +87,7 @@ class Member:
         self.member_id = ""
         self.generation = -1
         self.client = talk.another(name)
-        self._sent: list[tuple[str, int, int]] = []
+        self._unanswered: list[tuple[str, int, int]] = []
 
     def version_of(self, api: str) -> int:
         """Return the version under test for the API under test."""
@@ -96,11 +96,11 @@ class Member:
     def send(self, api: str, fields: dict[str, Any]) -> None:
         """Send a request without waiting for its answer."""
         version = self.version_of(api)
-        self._sent.append((api, version, self.client.send(api, version, **fields)))
+        self._unanswered.append((api, version, self.client.send(api, version, **fields)))
 
     def hear(self, label: str | None = None) -> Answer:
         """Return the answer to the oldest request; record it under a label."""
-        api, version, correlation_id = self._sent.pop(0)
+        api, version, correlation_id = self._unanswered.pop(0)
         answer = self.client.receive(codec_of(api), version, correlation_id)
         if "members" in answer and api == "join_group":
             answer["members"].sort(key=lambda member: member["metadata"])

@@ -146,8 +146,8 @@ def list_offsets_append_time(talk: Dialogue) -> None:
             replica_id=-1,
             topics=[{"name": topic, "partitions": [at(timestamp)]}],
         )
-        found = answer["topics"][0]["partitions"][0]
-        talk.note(label, [found["error_code"], found["offset"], found["timestamp"] > 0])
+        result = answer["topics"][0]["partitions"][0]
+        talk.note(label, [result["error_code"], result["offset"], result["timestamp"] > 0])
 
 
 @scenario("offset_for_leader_epoch")

@@ -25,7 +25,7 @@ def request(
 ) -> dict[str, Any]:
     """Return fields of a Produce request with one topic; `entries` are (partition, records)."""
     data = [{"index": partition, "records": records} for partition, records in entries]
-    name = named(talk, topic)
+    name = name_fields(talk, topic)
     return {
         "acks": acks,
         "timeout_ms": 10_000,
@@ -34,7 +34,7 @@ def request(
     }
 
 
-def named(talk: Dialogue, topic: str) -> dict[str, Any]:
+def name_fields(talk: Dialogue, topic: str) -> dict[str, Any]:
     """Return a topic as this version names it: by name, or by id."""
     return {"topic_id": talk.topic_id(topic)} if talk.version >= BY_ID else {"name": topic}
 
@@ -57,11 +57,11 @@ def stored(talk: Dialogue, topic: str, partition: int = 0) -> Any:
             }
         ],
     )
-    found = answer["responses"][0]["partitions"][0]
+    result = answer["responses"][0]["partitions"][0]
     return {
-        "error": found["error_code"],
-        "high watermark": found["high_watermark"],
-        "batches": describe(found["records"]),
+        "error": result["error_code"],
+        "high watermark": result["high_watermark"],
+        "batches": describe(result["records"]),
     }
 
 
@@ -453,7 +453,7 @@ def produce_several_in_one_request(talk: Dialogue) -> None:
     topic = talk.make_topic("double", partitions=2)
     first = {"index": 0, "records": batch(b"one")}
     second = {"index": 1, "records": batch(b"two")}
-    name = named(talk, topic)
+    name = name_fields(talk, topic)
     data = [{**name, "partition_data": [first]}, {**name, "partition_data": [second]}]
     answer = talk.quietly("produce", talk.version, acks=-1, timeout_ms=1000, topic_data=data)
     outcomes = [

@@ -25,10 +25,13 @@ def change(key: str, value: float | None) -> dict[str, Any]:
 
 
 def alter(
-    who: list[dict[str, Any]], *changes: dict[str, Any], validate_only: bool = False
+    components: list[dict[str, Any]], *changes: dict[str, Any], validate_only: bool = False
 ) -> dict[str, Any]:
     """Return an AlterClientQuotas request with one entry."""
-    return {"entries": [{"entity": who, "ops": list(changes)}], "validate_only": validate_only}
+    return {
+        "entries": [{"entity": components, "ops": list(changes)}],
+        "validate_only": validate_only,
+    }
 
 
 def part(kind: str, match_type: int, match: str | None = None) -> dict[str, Any]:
@@ -36,50 +39,54 @@ def part(kind: str, match_type: int, match: str | None = None) -> dict[str, Any]
     return {"entity_type": kind, "match_type": match_type, "match": match}
 
 
-def settled(talk: Dialogue, label: str, client: str, expected: dict[str, float]) -> None:
+def note_quotas(talk: Dialogue, label: str, client: str, expected: dict[str, float]) -> None:
     """Wait until a client id has the expected quotas: Kafka applies them later."""
 
-    def shown() -> dict[str, float]:
+    def quotas() -> dict[str, float]:
         answer = talk.quietly(
             "describe_client_quotas", 0, components=[part("client-id", EXACT, client)], strict=True
         )
         return {v["key"]: v["value"] for e in answer["entries"] or () for v in e["values"]}
 
-    talk.wait_until(lambda: shown() == expected, f"quotas of {client}: {expected}")
-    talk.note(label, shown())
+    talk.wait_until(lambda: quotas() == expected, f"quotas of {client}: {expected}")
+    talk.note(label, quotas())
 
 
 @scenario("alter_client_quotas")
 def alter_client_quotas_good(talk: Dialogue) -> None:
     client = talk.topic("client")
-    who = entity(client_id=client)
-    talk.ask("set", **alter(who, change("producer_byte_rate", 1000.0)))
-    settled(talk, "is set", client, {"producer_byte_rate": 1000.0})
+    client_entity = entity(client_id=client)
+    talk.ask("set", **alter(client_entity, change("producer_byte_rate", 1000.0)))
+    note_quotas(talk, "is set", client, {"producer_byte_rate": 1000.0})
     both = (change("consumer_byte_rate", 5.5e6), change("producer_byte_rate", None))
-    talk.ask("set and remove", **alter(who, *both))
-    settled(talk, "the other is set", client, {"consumer_byte_rate": 5.5e6})
-    only = alter(who, change("request_percentage", 50.0), validate_only=True)
+    talk.ask("set and remove", **alter(client_entity, *both))
+    note_quotas(talk, "the other is set", client, {"consumer_byte_rate": 5.5e6})
+    only = alter(client_entity, change("request_percentage", 50.0), validate_only=True)
     talk.ask("validate only", **only)
-    settled(talk, "unchanged", client, {"consumer_byte_rate": 5.5e6})
-    talk.ask("remove what is not set", **alter(who, change("request_percentage", None)))
+    note_quotas(talk, "unchanged", client, {"consumer_byte_rate": 5.5e6})
+    talk.ask("remove what is not set", **alter(client_entity, change("request_percentage", None)))
     talk.ask("no entries", entries=[])
-    talk.ask("remove the last", **alter(who, change("consumer_byte_rate", None)))
-    settled(talk, "none", client, {})
+    talk.ask("remove the last", **alter(client_entity, change("consumer_byte_rate", None)))
+    note_quotas(talk, "none", client, {})
 
 
 @scenario("alter_client_quotas")
 def alter_client_quotas_refused(talk: Dialogue) -> None:
     client = talk.topic("client")
-    who = entity(client_id=client)
+    client_entity = entity(client_id=client)
     for label, someone, changes in (
-        ("unknown key", who, [change("no_such_rate", 1.0)]),
+        ("unknown key", client_entity, [change("no_such_rate", 1.0)]),
         ("unknown type", entity(planet="mars"), [change("producer_byte_rate", 1.0)]),
         ("no entity", [], [change("producer_byte_rate", 1.0)]),
-        ("type twice", who + who, [change("producer_byte_rate", 1.0)]),
+        ("type twice", client_entity + client_entity, [change("producer_byte_rate", 1.0)]),
         ("empty name", entity(client_id=""), [change("producer_byte_rate", 1.0)]),
-        ("key twice", who, [change("producer_byte_rate", 1.0), change("producer_byte_rate", 2.0)]),
-        ("fraction of a byte", who, [change("producer_byte_rate", 1.5)]),
-        ("negative", who, [change("producer_byte_rate", -1.0)]),
+        (
+            "key twice",
+            client_entity,
+            [change("producer_byte_rate", 1.0), change("producer_byte_rate", 2.0)],
+        ),
+        ("fraction of a byte", client_entity, [change("producer_byte_rate", 1.5)]),
+        ("negative", client_entity, [change("producer_byte_rate", -1.0)]),
     ):
         talk.ask(label, **alter(someone, *changes, validate_only=True))
 
@@ -87,36 +94,38 @@ def alter_client_quotas_refused(talk: Dialogue) -> None:
 @scenario("describe_client_quotas")
 def describe_client_quotas_filters(talk: Dialogue) -> None:
     user, client = talk.topic("user"), talk.topic("client")
-    for who, rate in (
+    for target, rate in (
         (entity(user=user), 1.0),
         (entity(user=user, client_id=client), 2.0),
         (entity(client_id=client), 3.0),
         (entity(user=user, client_id=None), 4.0),
     ):
-        talk.quietly("alter_client_quotas", 0, **alter(who, change("producer_byte_rate", rate)))
+        talk.quietly("alter_client_quotas", 0, **alter(target, change("producer_byte_rate", rate)))
 
-    def found(strict: bool, *components: dict[str, Any]) -> list[Any]:
+    def own_quotas(strict: bool, *components: dict[str, Any]) -> list[Any]:
         answer = talk.quietly(
             "describe_client_quotas", talk.version, components=list(components), strict=strict
         )
         own = filter(_is_own(user, client), answer["entries"] or [])
-        return [answer["error_code"], sorted(map(_told, own))]
+        return [answer["error_code"], sorted(map(_text_of, own))]
 
     a_user, a_client = part("user", EXACT, user), part("client-id", EXACT, client)
-    talk.wait_until(lambda: len(found(False, a_user)[1]) == 3, "three quotas of the user")
+    talk.wait_until(lambda: len(own_quotas(False, a_user)[1]) == 3, "three quotas of the user")
     for strict in (False, True):
-        talk.note(f"user {strict}", found(strict, a_user))
-        talk.note(f"client {strict}", found(strict, a_client))
-        talk.note(f"both {strict}", found(strict, a_user, a_client))
-        talk.note(f"any client {strict}", found(strict, a_user, part("client-id", ANY)))
-        talk.note(f"default client {strict}", found(strict, a_user, part("client-id", DEFAULT)))
-        talk.note(f"nothing asked {strict}", found(strict))
+        talk.note(f"user {strict}", own_quotas(strict, a_user))
+        talk.note(f"client {strict}", own_quotas(strict, a_client))
+        talk.note(f"both {strict}", own_quotas(strict, a_user, a_client))
+        talk.note(f"any client {strict}", own_quotas(strict, a_user, part("client-id", ANY)))
+        talk.note(
+            f"default client {strict}", own_quotas(strict, a_user, part("client-id", DEFAULT))
+        )
+        talk.note(f"nothing asked {strict}", own_quotas(strict))
     talk.ask("unknown type", components=[part("planet", ANY)], strict=True)
     talk.ask("empty type", components=[part("", ANY)], strict=True)
     talk.ask("type twice", components=[a_user, a_user], strict=True)
 
 
-def _told(entry: Any) -> str:
+def _text_of(entry: Any) -> str:
     """Return an entry as text, with its entity sorted: Kafka's order is that of a hash map."""
     names = sorted(
         f"{component['entity_type']}={component['entity_name']}" for component in entry["entity"]
@@ -152,8 +161,8 @@ def configure(talk: Dialogue, label: str, kind: int, name: str, *changes: Any) -
 
 def configured(talk: Dialogue, kind: int, name: str, keys: tuple[str, ...]) -> dict[str, Any]:
     """Return value and source of some keys."""
-    asked = {"resource_type": kind, "resource_name": name, "configuration_keys": list(keys)}
-    answer = talk.quietly("describe_configs", 1, resources=[asked])
+    resource = {"resource_type": kind, "resource_name": name, "configuration_keys": list(keys)}
+    answer = talk.quietly("describe_configs", 1, resources=[resource])
     return {
         config["name"]: [config["value"], config["config_source"]]
         for config in answer["results"][0]["configs"]
@@ -165,13 +174,13 @@ def expect_config(
 ) -> None:
     """Wait until the broker has these values, then record them with their source."""
 
-    def found() -> dict[str, Any]:
+    def entries() -> dict[str, Any]:
         return configured(talk, kind, name, tuple(expected))
 
     talk.wait_until(
-        lambda: {key: value[0] for key, value in found().items()} == expected, f"{expected}"
+        lambda: {key: value[0] for key, value in entries().items()} == expected, f"{expected}"
     )
-    talk.note(label, found())
+    talk.note(label, entries())
 
 
 @scenario("incremental_alter_configs")

@@ -75,13 +75,13 @@ def write_markers_of_transaction_epochs(talk: Dialogue) -> None:
 def describe_producers_of_partitions(talk: Dialogue) -> None:
     topic = talk.make_topic("t", partitions=2)
     producer = Producer(talk).begin_session()
-    asked = [{"name": topic, "partition_indexes": [0, 1, 5]}]
-    talk.ask("nobody", topics=asked)
+    topics = [{"name": topic, "partition_indexes": [0, 1, 5]}]
+    talk.ask("nobody", topics=topics)
     producer.add(topic, 0)
     producer.produce(topic, b"a", b"b")
-    talk.note("open", _without_times(talk.quietly("describe_producers", 0, topics=asked)))
+    talk.note("open", _without_times(talk.quietly("describe_producers", 0, topics=topics)))
     producer.end(committed=True)
-    talk.note("ended", _without_times(talk.quietly("describe_producers", 0, topics=asked)))
+    talk.note("ended", _without_times(talk.quietly("describe_producers", 0, topics=topics)))
     talk.ask("unknown", topics=[{"name": "nothing", "partition_indexes": [0]}])
     talk.ask("no name", topics=[{"name": "", "partition_indexes": [0]}])
     talk.ask("bad name", topics=[{"name": "a b", "partition_indexes": [0]}])
@@ -91,8 +91,8 @@ def describe_producers_of_partitions(talk: Dialogue) -> None:
 def _without_times(answer: Any) -> Any:
     for topic in answer["topics"]:
         for partition in topic["partitions"]:
-            for found in partition["active_producers"]:
-                found["last_timestamp"] = found["last_timestamp"] > 0
+            for state in partition["active_producers"]:
+                state["last_timestamp"] = state["last_timestamp"] > 0
     return answer
 
 
@@ -100,8 +100,8 @@ def _without_times(answer: Any) -> Any:
 def describe_transactions_of_ids(talk: Dialogue) -> None:
     topic = talk.make_topic("t")
     producer = Producer(talk).begin_session()
-    asked = [producer.transactional_id]
-    talk.ask("empty", transactional_ids=asked)
+    ids = [producer.transactional_id]
+    talk.ask("empty", transactional_ids=ids)
     producer.add(topic, 0)
     talk.note("open", open_transaction(producer))
     producer.end(committed=False)
@@ -123,11 +123,11 @@ def list_transactions_by_filter(talk: Dialogue) -> None:
     def ask(label: str, **fields: Any) -> None:
         answer = talk.quietly("list_transactions", talk.version, **fields)
         own = [
-            found
-            for found in answer["transaction_states"]
-            if found["transactional_id"].startswith(talk.prefix)
+            state
+            for state in answer["transaction_states"]
+            if state["transactional_id"].startswith(talk.prefix)
         ]
-        own.sort(key=lambda found: found["transactional_id"])
+        own.sort(key=lambda state: state["transactional_id"])
         talk.note(label, {**answer, "transaction_states": own})
 
     ask("all")

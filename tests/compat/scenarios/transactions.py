@@ -197,10 +197,12 @@ def end_transaction_epochs(talk: Dialogue) -> None:
         producer.produce(topic, b"a")
         _ask_end(talk, f"{number}: end", producer, committed)
         talk.note(f"{number}: described", open_transaction(producer))
-        before = producer.epoch - 1
-        for label, ago in (("the same", before), ("two behind", before - 1)):
+        old_epoch = producer.epoch - 1
+        for label, ago in (("the same", old_epoch), ("two behind", old_epoch - 1)):
             talk.ask(f"{number}: {label}", **ending(producer, committed, producer_epoch=ago))
-        talk.ask(f"{number}: the other", **ending(producer, not committed, producer_epoch=before))
+        talk.ask(
+            f"{number}: the other", **ending(producer, not committed, producer_epoch=old_epoch)
+        )
         talk.ask(f"{number}: commit", **ending(producer, True))
         _ask_end(talk, f"{number}: abort", producer, False)
     talk.ask("other producer", **ending(producer, True, producer_id=NEVER_GIVEN))
@@ -250,12 +252,12 @@ def end_of_an_overdue_transaction(talk: Dialogue) -> None:
 def producing(
     talk: Dialogue, producer: Producer, topic: str, records: bytes, **fields: Any
 ) -> dict[str, Any]:
-    named = {"topic_id": talk.topic_id(topic)} if talk.version >= 13 else {"name": topic}
+    name_fields = {"topic_id": talk.topic_id(topic)} if talk.version >= 13 else {"name": topic}
     return {
         "transactional_id": producer.transactional_id,
         "acks": -1,
         "timeout_ms": 10_000,
-        "topic_data": [{**named, "partition_data": [{"index": 0, "records": records}]}],
+        "topic_data": [{**name_fields, "partition_data": [{"index": 0, "records": records}]}],
         **fields,
     }
 
@@ -358,7 +360,7 @@ def fetch_committed(talk: Dialogue) -> None:
 
 
 def _note_fetch(talk: Dialogue, topic: str, offset: int, isolation_level: int) -> None:
-    named = {"topic_id": talk.topic_id(topic)} if talk.version >= 13 else {"topic": topic}
+    name_fields = {"topic_id": talk.topic_id(topic)} if talk.version >= 13 else {"topic": topic}
     part = {"partition": 0, "fetch_offset": offset, "partition_max_bytes": 1 << 20}
     answer = talk.quietly(
         "fetch",
@@ -368,10 +370,10 @@ def _note_fetch(talk: Dialogue, topic: str, offset: int, isolation_level: int) -
         min_bytes=0,
         max_bytes=1 << 20,
         isolation_level=isolation_level,
-        topics=[{**named, "partitions": [part]}],
+        topics=[{**name_fields, "partitions": [part]}],
     )
-    found = answer["responses"][0]["partitions"][0]
-    found["batches"] = describe(found.pop("records") or b"")
-    if found["aborted_transactions"]:
-        found["aborted_transactions"].sort(key=lambda entry: entry["first_offset"])
-    talk.note(f"isolation {isolation_level}, offset {offset}", found)
+    result = answer["responses"][0]["partitions"][0]
+    result["batches"] = describe(result.pop("records") or b"")
+    if result["aborted_transactions"]:
+        result["aborted_transactions"].sort(key=lambda entry: entry["first_offset"])
+    talk.note(f"isolation {isolation_level}, offset {offset}", result)
