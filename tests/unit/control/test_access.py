@@ -72,22 +72,22 @@ def test_the_reading_token_alone_lets_nobody_change_anything() -> None:
 
 
 @pytest.mark.parametrize(
-    "given", ["", "Bearer", "Bearer ful", "Bearer fulll", "full", "Basic full"]
+    "header", ["", "Bearer", "Bearer ful", "Bearer fulll", "full", "Basic full"]
 )
-def test_another_token_is_refused(given: str) -> None:
+def test_another_token_is_refused(header: str) -> None:
     access = Access("full", "read")
-    status, sentence = status_of(access, authorization=given)
+    status, sentence = status_of(access, authorization=header)
     assert status == 401
     assert "--control-read-token" in sentence
-    assert status_of(access, path="/health/live", authorization=given)[0] == 200
+    assert status_of(access, path="/health/live", authorization=header)[0] == 200
 
 
 def test_tokens_are_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
     compared = []
 
-    def compare(given: bytes, token: bytes) -> bool:
+    def compare(guess: bytes, token: bytes) -> bool:
         compared.append(token)
-        return given == token
+        return guess == token
 
     monkeypatch.setattr("hmac.compare_digest", compare)
     status_of(Access("full", "read"), authorization="Bearer full")

@@ -69,9 +69,9 @@ def test_topics_groups_and_requests(control: Control) -> None:
         ],
     )
     _, headers, lines = control.raw("GET", "/requests?api=Produce&limit=1&client_id=mine")
-    (seen,) = [json.loads(line) for line in lines.splitlines()]
+    (request,) = [json.loads(line) for line in lines.splitlines()]
     assert headers["Content-Type"] == "application/x-ndjson"
-    assert (seen["api"], seen["client_id"], seen["error"]) == ("Produce", "mine", None)
+    assert (request["api"], request["client_id"], request["error"]) == ("Produce", "mine", None)
 
 
 @pytest.mark.kafka(topics=["orders"])
@@ -106,9 +106,9 @@ async def test_a_broker_that_is_killed_over_http(control: Control) -> None:
             assert status == 503
             assert "killed" in sentence["error"]
         assert (await asyncio.to_thread(ask, "GET", "/health/ready"))[0] == 503
-        sent = asyncio.create_task(producer.send_and_wait("orders", b"2"))
+        delivery = asyncio.create_task(producer.send_and_wait("orders", b"2"))
         assert (await asyncio.to_thread(ask, "DELETE", "/faults/1"))[0] == 200
-        await sent
+        await delivery
     assert [record.value for record in control.broker.records("orders")] == [b"1", b"2"]
     assert (await asyncio.to_thread(ask, "GET", "/health/ready"))[0] == 200
 
@@ -140,10 +140,10 @@ def test_faults_that_cannot_happen_to_this_broker(control: Control) -> None:
 
 @pytest.mark.kafka(topics=["orders"])
 def test_time_and_reset(control: Control) -> None:
-    _, before = control.ask("GET", "/clock")
+    _, old_time = control.ask("GET", "/clock")
     status, after = control.ask("POST", "/clock", {"hours": 1, "milliseconds": 5})
     assert status == 200
-    assert 3_600_005 <= after["now_ms"] - before["now_ms"] < 3_660_000
+    assert 3_600_005 <= after["now_ms"] - old_time["now_ms"] < 3_660_000
     control.broker.produce("orders", b"v")
     control.ask("POST", "/faults", {"hold": True})
     assert control.ask("POST", "/reset")[0] == 200
@@ -152,7 +152,7 @@ def test_time_and_reset(control: Control) -> None:
 
 
 @pytest.mark.parametrize(
-    ("request_line", "body", "status", "named"),
+    ("request_line", "body", "status", "subject"),
     [
         ("POST /faults", {"tpic": "a"}, 400, "'tpic'"),
         ("POST /faults", {"topic": 5}, 400, "'topic'"),
@@ -174,12 +174,12 @@ def test_time_and_reset(control: Control) -> None:
     ],
 )
 def test_bad_input_is_told_what_is_wrong(
-    control: Control, request_line: str, body: object, status: int, named: str
+    control: Control, request_line: str, body: object, status: int, subject: str
 ) -> None:
     method, _, path = request_line.partition(" ")
-    found, sentence = control.ask(method, path, body)
-    assert found == status
-    assert named in sentence["error"]
+    answered, sentence = control.ask(method, path, body)
+    assert answered == status
+    assert subject in sentence["error"]
 
 
 def test_a_token_is_asked_for(kafka_broker: Broker) -> None:
@@ -232,9 +232,9 @@ def test_the_description_has_every_operation_and_its_tokens() -> None:
 
 
 def test_the_root_lists_what_there_is(control: Control) -> None:
-    status, listed = control.ask("GET", "/")
+    status, answer = control.ask("GET", "/")
     assert status == 200
-    assert {(row["method"], row["path"]) for row in listed["paths"]} == {
+    assert {(row["method"], row["path"]) for row in answer["paths"]} == {
         (operation.method, operation.path) for operation in OPERATIONS
     }
 
@@ -248,14 +248,14 @@ def test_a_broker_alone_is_a_cluster(control: Control) -> None:
     assert control.ask("POST", "/cluster/controller") == (200, cluster)
     control.broker.create_topic("t")
     assert control.ask("POST", "/cluster/leader", {"topic": "t"})[0] == 200
-    for body, wanted, sentence in (
+    for body, expected, sentence in (
         ({}, 400, "field 'topic' is missing"),
         ({"topic": "t", "partition": 1}, 409, "UNKNOWN_TOPIC_OR_PARTITION"),
         ({"topic": "t", "broker": 5}, 409, "broker 5 cannot lead t-0"),
     ):
-        status, told = control.ask("POST", "/cluster/leader", body)
-        assert status == wanted
-        assert sentence in told["error"]
+        status, answer = control.ask("POST", "/cluster/leader", body)
+        assert status == expected
+        assert sentence in answer["error"]
     status, sentence = control.ask("POST", "/cluster/controller", {"broker": 1})
     assert (status, sentence["error"]) == (
         400,
@@ -395,11 +395,11 @@ def test_groups_by_name_with_what_they_committed(kafka_broker: Broker) -> None:
 
 def test_the_last_requests_oldest_first(kafka_broker: Broker) -> None:
     AdminClient({"bootstrap.servers": kafka_broker.bootstrap, "log_level": 0}).list_topics()
-    seen = lines_of(
+    requests = lines_of(
         kafka_broker, lambda node: views.requests_of({0: node.request_log}, RequestsQuery())
     )
-    assert len(seen) >= 2
-    assert seen[0]["api"] == "ApiVersions"
+    assert len(requests) >= 2
+    assert requests[0]["api"] == "ApiVersions"
     assert (
         lines_of(
             kafka_broker,

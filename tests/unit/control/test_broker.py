@@ -61,8 +61,8 @@ async def test_start_and_stop(tmp_path: Path) -> None:
 
 
 async def test_a_port_that_is_taken(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
         with pytest.raises(ConfigError, match=f"--control 127.0.0.1:{port}: cannot listen"):
             await ControlledBroker(config(tmp_path), ControlOptions("127.0.0.1", port)).start()
         listeners = f"PLAINTEXT://127.0.0.1:{port}"

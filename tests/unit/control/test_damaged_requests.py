@@ -39,9 +39,9 @@ def damaged(chance: random.Random) -> bytes:
     return bytes(data) + LAST
 
 
-async def exchange(port: int, sent: bytes) -> bytes:
+async def exchange(port: int, request: bytes) -> bytes:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(sent)
+    writer.write(request)
     try:
         async with asyncio.timeout(60):
             return await reader.read()

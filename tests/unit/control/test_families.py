@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 def samples(text: bytes | bytearray) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
     """(Name, labels) → value. Every family comes once."""
-    found = list(text_string_to_metric_families(text.decode()))
-    names = [family.name for family in found]
+    parsed_families = list(text_string_to_metric_families(text.decode()))
+    names = [family.name for family in parsed_families]
     assert len(names) == len(set(names))
     return {
         (sample.name, frozenset(sample.labels.items())): sample.value
-        for family in found
+        for family in parsed_families
         for sample in family.samples
     }
 
@@ -63,44 +63,44 @@ def test_requests_of_clients_are_counted(control: Control) -> None:
     status, headers, text = control.raw("GET", "/metrics")
     assert status == 200
     assert headers["Content-Type"].startswith("text/plain")
-    found = samples(text)
+    values = samples(text)
     requests = "kafka_network_requestmetrics"
-    assert found[of(f"{requests}_requestspersec_total", request="Produce")] == 1
-    assert found[of(f"{requests}_totaltimems_count", request="Produce")] == 1
-    assert found[of(f"{requests}_totaltimems", request="Produce", quantile="0.99")] > 0
+    assert values[of(f"{requests}_requestspersec_total", request="Produce")] == 1
+    assert values[of(f"{requests}_totaltimems_count", request="Produce")] == 1
+    assert values[of(f"{requests}_totaltimems", request="Produce", quantile="0.99")] > 0
     place = {"topic": "orders", "partition": "1"}
-    assert found[of("kafka_log_log_logendoffset", **place)] == 1
-    assert found[of("kafka_log_log_size", **place)] > 0
-    assert found[of("kafka_controller_kafkacontroller_activecontrollercount")] == 1
-    assert found[of("minibroker_group_committed_offset", group="g", **place)] == 1
-    assert found[of("kafka_coordinator_group_groupmetadatamanager_numgroups")] == 1
-    assert found[of("minibroker_up")] == 1
+    assert values[of("kafka_log_log_logendoffset", **place)] == 1
+    assert values[of("kafka_log_log_size", **place)] > 0
+    assert values[of("kafka_controller_kafkacontroller_activecontrollercount")] == 1
+    assert values[of("minibroker_group_committed_offset", group="g", **place)] == 1
+    assert values[of("kafka_coordinator_group_groupmetadatamanager_numgroups")] == 1
+    assert values[of("minibroker_up")] == 1
 
 
 def test_the_cleaner_is_shown_once_it_has_worked(kafka_broker: Broker) -> None:
     kafka_broker.create_topic("table", config={"cleanup.policy": "compact"})
     kafka_broker.produce("table", b"v", key=b"k")
     kafka_broker.clock.advance(minutes=1)
-    found = samples(text_of(kafka_broker))
-    assert of("kafka_log_logcleanermanager_max_dirty_percent") in found
-    aside = [name for name in found if "uncleanable" in str(name)]
-    assert [found[name] for name in aside] == [0, 0]
+    values = samples(text_of(kafka_broker))
+    assert of("kafka_log_logcleanermanager_max_dirty_percent") in values
+    aside = [name for name in values if "uncleanable" in str(name)]
+    assert [values[name] for name in aside] == [0, 0]
 
 
 def test_a_broker_that_compacts_nothing_shows_zeros(kafka_broker: Broker) -> None:
-    found = samples(text_of(kafka_broker))
+    values = samples(text_of(kafka_broker))
     for name in ("max_clean_time_secs", "cleaner_recopy_percent", "deadthreadcount"):
-        assert found[of(f"kafka_log_logcleaner_{name}")] == 0
-    assert sum("uncleanable_bytes" in str(name) for name in found) == 1
+        assert values[of(f"kafka_log_logcleaner_{name}")] == 0
+    assert sum("uncleanable_bytes" in str(name) for name in values) == 1
 
 
 def test_the_age_of_the_metadata_counts_from_the_last_request_of_a_controller(
     kafka_broker: Broker,
 ) -> None:
-    before = samples(text_of(kafka_broker))
-    assert before[of("minibroker_cluster_controller_epoch")] == 1
+    old_values = samples(text_of(kafka_broker))
+    assert old_values[of("minibroker_cluster_controller_epoch")] == 1
     age = of("minibroker_cluster_metadata_age_seconds")
-    assert age not in before
+    assert age not in old_values
     app = kafka_broker._node.app
     now_ms = kafka_broker.call(app.clock.now_ms)
     kafka_broker.call(lambda: setattr(app.cluster.requests, "updated_at_ms", now_ms - 5000))
@@ -109,9 +109,9 @@ def test_the_age_of_the_metadata_counts_from_the_last_request_of_a_controller(
 
 def test_a_killed_broker_says_that_it_is_down(control: Control) -> None:
     with control.broker.faults.add(broker="killed"):
-        found = samples(control.raw("GET", "/metrics")[2])
-    assert found[of("minibroker_up")] == 0
-    assert not any(name.startswith("kafka_") for name, _ in found)
+        values = samples(control.raw("GET", "/metrics")[2])
+    assert values[of("minibroker_up")] == 0
+    assert not any(name.startswith("kafka_") for name, _ in values)
 
 
 # Lines as Prometheus' own parser reads them.
@@ -135,15 +135,19 @@ def test_names_are_escaped_as_prometheus_wants_it() -> None:
 
 def test_families_of_one_sample() -> None:
     text = gauge("up", "1: up", value=True) + counter("seen", "So many", 2)
-    up, seen = text_string_to_metric_families(text)
+    up, seen_family = text_string_to_metric_families(text)
     assert (up.name, up.type, up.documentation, up.samples[0].value) == ("up", "gauge", "1: up", 1)
-    assert (seen.name, seen.type, seen.samples[0].name) == ("seen", "counter", "seen_total")
+    assert (seen_family.name, seen_family.type, seen_family.samples[0].name) == (
+        "seen",
+        "counter",
+        "seen_total",
+    )
 
 
 def test_a_summary_is_of_now() -> None:
     times = TimeSum()
 
-    def shown() -> dict[str, float]:
+    def values() -> dict[str, float]:
         text = head("waited", "summary", "How long") + summary("waited", "Fetch", times)
         (family,) = text_string_to_metric_families(text)
         assert family.type == "summary"
@@ -152,14 +156,14 @@ def test_a_summary_is_of_now() -> None:
             sample.labels.get("quantile", sample.name): sample.value for sample in family.samples
         }
 
-    assert set(shown().values()) == {0}
+    assert set(values().values()) == {0}
     times.add(1500, 99)
     times.add(4000)
     expected = {"waited_count": 100, "waited_sum": 152.5, "0.5": 2.048, "0.99": 2.048, "0.999": 4}
-    assert shown().items() >= expected.items()
-    assert shown() == shown()
+    assert values().items() >= expected.items()
+    assert values() == values()
     times.add(1500)
-    assert shown()["waited_count"] == 101
+    assert values()["waited_count"] == 101
 
 
 # Metrics of the process, and how often they are gathered.

@@ -59,16 +59,16 @@ def test_a_group_in_full_has_members_offsets_and_lag(control: Control, protocol:
     first, second = group["offsets"]
     assert (first["offset"], first["lag"], first["member_id"]) == (1, 0, member["member_id"])
     assert (second["offset"], second["end_offset"], second["lag"]) == (2, 3, 1)
-    (listed,) = control.ask("GET", "/groups")[1]
-    assert (listed["kind"], listed["lag"], listed["members"]) == (protocol, 1, 1)
+    (row,) = control.ask("GET", "/groups")[1]
+    assert (row["kind"], row["lag"], row["members"]) == (protocol, 1, 1)
 
     for method, path, body in (
         ("POST", f"{READ}/offsets", {"to": "earliest"}),
         ("DELETE", READ, None),
     ):
-        status, told = control.ask(method, path, body)
+        status, answer = control.ask(method, path, body)
         assert status == 409
-        assert "stop its consumers first" in told["error"]
+        assert "stop its consumers first" in answer["error"]
     consumer.close()
 
 
@@ -117,9 +117,9 @@ def test_offsets_are_reset_to_each_kind_of_place(control: Control) -> None:
 def test_a_reset_that_cannot_be_is_refused(
     control: Control, body: dict[str, Any], status: int, sentence: str
 ) -> None:
-    answered, told = control.ask("POST", "/groups/new/offsets", body)
+    answered, answer = control.ask("POST", "/groups/new/offsets", body)
     assert answered == status
-    assert sentence in told["error"]
+    assert sentence in answer["error"]
 
 
 @pytest.mark.kafka(topics=["orders"])
@@ -159,8 +159,8 @@ def test_a_group_is_shown_and_changed_at_whichever_broker_coordinates_it() -> No
                 body = {"to": "earliest", "topic": "orders"}
                 assert control.ask("POST", f"{path}/offsets", body)[0] == 200
                 assert control.ask("GET", path)[1]["lag"] == 3
-                listed = control.ask("GET", "/groups")[1]
-                assert [(group["group"], group["lag"]) for group in listed] == [
+                groups = control.ask("GET", "/groups")[1]
+                assert [(group["group"], group["lag"]) for group in groups] == [
                     (f"g{earlier}", 3) for earlier in range(number + 1)
                 ]
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def reasons(broker: Broker) -> list[str]:
-    found: list[str] = broker.call(lambda: reasons_not_ready(broker._node))
-    return found
+    sentences: list[str] = broker.call(lambda: reasons_not_ready(broker._node))
+    return sentences
 
 
 def test_a_broker_that_serves_is_ready(kafka_broker: Broker) -> None:
@@ -38,9 +38,9 @@ def test_nor_is_one_that_a_fault_keeps_from_serving(kafka_broker: Broker, kind: 
 
 def test_nor_without_a_controller(kafka_broker: Broker) -> None:
     image = kafka_broker._node.app.cluster.image
-    image.controller_id, known = NO_CONTROLLER, image.controller_id
+    image.controller_id, controller_id = NO_CONTROLLER, image.controller_id
     assert reasons(kafka_broker) == ["no controller is known"]
-    image.controller_id = known
+    image.controller_id = controller_id
 
 
 def test_nor_while_coordinators_load_or_a_directory_is_gone(kafka_broker: Broker) -> None:

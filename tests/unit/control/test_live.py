@@ -153,18 +153,18 @@ def test_requests_are_streamed_as_they_come(control: Control) -> None:
     wait_until(lambda: not control.broker._node.request_log._waiting, "nobody waits any more")
 
 
-def seen(api: str, at_ms: int = 0, duration_ms: float = 1.0, error: str | None = None) -> Any:
+def request_of(api: str, at_ms: int = 0, duration_ms: float = 1.0, error: str | None = None) -> Any:
     return SeenRequest(api, 9, "mine", "127.0.0.1:1", at_ms, duration_ms, error)
 
 
 async def test_requests_beyond_the_rate_are_counted() -> None:
     log = RequestLog()
-    log.note(seen("Metadata"))
+    log.note(request_of("Metadata"))
     pieces = RequestFeed({0: log}, FeedQuery(rate=4)).pieces()
     first = await next_event(pieces)
     assert [request["api"] for request in first["requests"]] == ["Metadata"]
     for number in range(SCANNED_MAX + 100):
-        log.note(seen("Fetch", number))
+        log.note(request_of("Fetch", number))
     event = await next_event(pieces)
     assert len(event["requests"]) + event["skipped"] == SCANNED_MAX + 100
     assert 1 <= len(event["requests"]) <= 2
@@ -175,7 +175,11 @@ async def test_requests_beyond_the_rate_are_counted() -> None:
 
 async def test_a_feed_of_slow_and_failed_requests_has_no_others() -> None:
     log = RequestLog()
-    for request in (seen("Fetch"), seen("Produce", 1, 500.0), seen("Produce", 2, 500.0, "E")):
+    for request in (
+        request_of("Fetch"),
+        request_of("Produce", 1, 500.0),
+        request_of("Produce", 2, 500.0, "E"),
+    ):
         log.note(request)
     for query, count in (
         (FeedQuery(slow_ms=100), 2),
@@ -191,7 +195,7 @@ async def test_a_feed_of_slow_and_failed_requests_has_no_others() -> None:
 
 async def test_a_request_without_an_answer_is_open_until_it_ends() -> None:
     log = RequestLog()
-    waiting = [seen("Fetch")._replace(duration_ms=5_000.0, number=0)]
+    waiting = [request_of("Fetch")._replace(duration_ms=5_000.0, number=0)]
     log.open_requests = lambda: (
         UnansweredRequest(request, lambda: "orders-0 @7") for request in waiting
     )
@@ -199,14 +203,14 @@ async def test_a_request_without_an_answer_is_open_until_it_ends() -> None:
     (first,) = (await next_event(pieces))["open"]
     assert (first["api"], first["duration_ms"], first["number"]) == ("Fetch", 5_000.0, 0)
     assert first["subject"] == "orders-0 @7"
-    waiting.append(seen("Fetch")._replace(correlation_id=9, number=0))
-    waiting.append(seen("Produce"))  # another API
+    waiting.append(request_of("Fetch")._replace(correlation_id=9, number=0))
+    waiting.append(request_of("Produce"))  # another API
     log.tell()
     event = await next_event(pieces)
     assert [request["correlation_id"] for request in event["open"]] == [first["correlation_id"], 9]
     assert event["requests"] == []
     waiting.clear()
-    log.note(seen("Fetch"))
+    log.note(request_of("Fetch"))
     event = await next_event(pieces)
     assert (len(event["requests"]), event["open"]) == (1, [])
     await pieces.aclose()
@@ -234,9 +238,9 @@ async def test_a_cleared_log_is_followed_from_its_new_beginning() -> None:
     log = RequestLog()
     pieces = RequestFeed({0: log}, FeedQuery()).pieces()
     await next_event(pieces)
-    log.note(seen("Fetch"))
+    log.note(request_of("Fetch"))
     log.clear()
-    log.note(seen("Produce"))
+    log.note(request_of("Produce"))
     event = await next_event(pieces)
     assert [request["api"] for request in event["requests"]] == ["Produce"]
     assert event["skipped"] == 1
@@ -247,7 +251,7 @@ def test_requests_of_all_brokers_come_in_the_order_of_time() -> None:
     with Cluster(2) as cluster:
         for number in range(2):
             log = cluster.node(number).request_log
-            cluster._await(_note(log, seen(f"Api{number}", 10 - number)))
+            cluster._await(_note(log, request_of(f"Api{number}", 10 - number)))
         with serve_of(cluster) as control:
             _, _, lines = control.raw("GET", "/requests?all_brokers=true&client_id=mine")
             requests = [json.loads(line) for line in lines.splitlines()]

@@ -43,21 +43,23 @@ def test_a_record_has_the_fields_of_a_seed() -> None:
 
 @pytest.mark.kafka(topics=["orders:2"])
 def test_records_of_every_kind_come_back_as_they_were_sent(control: Control) -> None:
-    sent = [
+    originals = [
         {"key": "k", "value": "text", "partition": 0, "timestamp": 1_700_000_000_000},
         {"key": None, "value": '{"a": [1]}', "headers": [["h", "x"], ["n", None]], "partition": 1},
         {"key_base64": "/w==", "value": None, "partition": 1},
         {"key": "", "value_base64": "//8=", "headers": [["b", {"base64": "/w=="}]], "partition": 1},
     ]
-    status, written = control.ask("POST", RECORDS, {"records": sent})
-    assert (status, written["records"]) == (
+    status, answer_of_write = control.ask("POST", RECORDS, {"records": originals})
+    assert (status, answer_of_write["records"]) == (
         200,
         [{"partition": p, "offset": n} for p, n in ((0, 0), (1, 0), (1, 1), (1, 2))],
     )
     now_ms = control.ask("GET", "/clock")[1]["now_ms"]
     status, answer = control.ask("GET", RECORDS)
     assert status == 200
-    for record, place, original in zip(answer["records"], written["records"], sent, strict=True):
+    for record, place, original in zip(
+        answer["records"], answer_of_write["records"], originals, strict=True
+    ):
         assert now_ms - 60_000 < record["timestamp"] <= now_ms or "timestamp" in original
         assert record == {"timestamp": record["timestamp"], **original, **place, "topic": "orders"}
     assert answer["positions"] == [
@@ -76,8 +78,8 @@ def test_records_of_every_kind_come_back_as_they_were_sent(control: Control) -> 
 def test_places_and_limits(control: Control) -> None:
     day_ms = 86_400_000
     now_ms = control.ask("GET", "/clock")[1]["now_ms"]
-    sent = [{"value": str(n), "timestamp": now_ms - (9 - n) * day_ms} for n in range(10)]
-    control.ask("POST", RECORDS, {"records": sent})
+    originals = [{"value": str(n), "timestamp": now_ms - (9 - n) * day_ms} for n in range(10)]
+    control.ask("POST", RECORDS, {"records": originals})
     assert values(control, "limit=2") == ["0", "1"]
     assert values(control, "offset=7") == ["7", "8", "9"]
     assert values(control, "tail=1") == ["9"]
@@ -90,11 +92,11 @@ def test_places_and_limits(control: Control) -> None:
 
 @pytest.mark.kafka(topics=["orders"])
 def test_json_that_is_none_is_base64(control: Control) -> None:
-    sent = [{"value": text} for text in ('{"a":1}', "null", "no JSON", '"text"')]
-    control.ask("POST", RECORDS, {"records": [*sent, {"value": None}]})
+    originals = [{"value": text} for text in ('{"a":1}', "null", "no JSON", '"text"')]
+    control.ask("POST", RECORDS, {"records": [*originals, {"value": None}]})
     _, answer = control.ask("GET", f"{RECORDS}?format=json")
-    shown = [(record.get("value"), record.get("value_base64")) for record in answer["records"]]
-    assert shown == [
+    views = [(record.get("value"), record.get("value_base64")) for record in answer["records"]]
+    assert views == [
         ({"a": 1}, None),
         (None, "bnVsbA=="),
         (None, "bm8gSlNPTg=="),
@@ -119,7 +121,7 @@ def test_an_aborted_transaction_is_left_out(control: Control) -> None:
 
 
 @pytest.mark.parametrize(
-    ("request_line", "body", "status", "named"),
+    ("request_line", "body", "status", "subject"),
     [
         ("GET /topics/none/records", None, 404, "no topic 'none'"),
         (f"GET {RECORDS}?partition=2", None, 404, "has 2 partitions, there is no 2"),
@@ -142,11 +144,11 @@ def test_an_aborted_transaction_is_left_out(control: Control) -> None:
 )
 @pytest.mark.kafka(topics=["orders:2"])
 def test_wrong_requests_write_nothing(
-    control: Control, request_line: str, body: object, status: int, named: str
+    control: Control, request_line: str, body: object, status: int, subject: str
 ) -> None:
     method, _, path = request_line.partition(" ")
     answered, sentence = control.ask(method, path, body)
-    assert (answered, named in sentence["error"]) == (status, True), sentence
+    assert (answered, subject in sentence["error"]) == (status, True), sentence
     assert control.broker.records("orders") == []
 
 
@@ -202,8 +204,8 @@ def test_every_broker_of_a_process_reads_and_writes_every_partition() -> None:
         port = cluster._await(server.listen("127.0.0.1", 0))
         broker: Any = cluster.broker(0)
         control = Control(broker, api, port)
-        sent = [{"value": str(n), "partition": n} for n in range(3)]
-        assert control.ask("POST", RECORDS, {"records": sent})[0] == 200
+        originals = [{"value": str(n), "partition": n} for n in range(3)]
+        assert control.ask("POST", RECORDS, {"records": originals})[0] == 200
         assert values(control) == ["0", "1", "2"]
         cluster._await(server.close())
 

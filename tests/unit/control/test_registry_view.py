@@ -64,11 +64,11 @@ def test_the_registry_answers_under_the_control_api(control: Control) -> None:
 def test_the_registry_under_the_control_api_needs_its_token(control: Control) -> None:
     served, server = serve(control.broker, Access("full", "read"))
     served.api.scope.registry.begin = control.api.scope.registry.begin
-    read = {"Authorization": "Bearer read"}
+    headers = {"Authorization": "Bearer read"}
     assert served.ask("GET", "/registry/subjects")[0] == 401
-    assert served.ask("GET", "/registry/subjects", None, read) == (200, [])
+    assert served.ask("GET", "/registry/subjects", None, headers) == (200, [])
     body = {"schema": json.dumps(PLACE)}
-    assert served.ask("POST", "/registry/subjects/a/versions", body, read)[0] == 403
+    assert served.ask("POST", "/registry/subjects/a/versions", body, headers)[0] == 403
     full = {"Authorization": "Bearer full", **JSON_HEADERS}
     assert served.ask("POST", "/registry/subjects/a/versions", body, full)[0] == 200
     control.broker.await_node(lambda _: server.close())
@@ -84,20 +84,20 @@ def test_a_login_that_another_registry_refuses_is_no_login_of_the_caller(control
         return Work(0, run)
 
     control.api.scope.registry.begin = refuses
-    status, told = control.ask("GET", "/registry/subjects")
+    status, answer = control.ask("GET", "/registry/subjects")
     assert status == 502
-    assert "start both with the same --registry-user" in told["error"]
+    assert "start both with the same --registry-user" in answer["error"]
     control.broker.produce("orders", b"\x00\x00\x00\x00\x01\x02")
-    status, told = control.ask("GET", "/topics/orders/records?format=registry")
+    status, answer = control.ask("GET", "/topics/orders/records?format=registry")
     assert status == 502
-    assert "start both with the same --registry-user" in told["error"]
+    assert "start both with the same --registry-user" in answer["error"]
 
 
 def test_without_a_registry_there_is_none() -> None:
     with Broker() as broker:
         control, server = serve(broker)
-        status, told = control.ask("GET", "/registry/subjects")
-        assert (status, told["error"]) == (
+        status, answer = control.ask("GET", "/registry/subjects")
+        assert (status, answer["error"]) == (
             404,
             "no schema registry runs here: start one with --registry HOST:PORT",
         )
@@ -114,12 +114,12 @@ def test_values_are_shown_by_their_schemas(control: Control) -> None:
     values = [value, b"text", b'{"a": 1}', b"\x00\x00\x00\x00\x63xx"]
     for value in values:
         control.broker.produce("orders", value)
-    shown = control.ask("GET", "/topics/orders/records?format=registry")[1]["records"]
-    assert shown[0]["value"] == {"id": 7, "to": {"city": "Oslo"}, "data": "/w==", "price": "12"}
-    assert (shown[1]["value"], "schema_id" in shown[1]) == ("text", False)
-    assert shown[2]["value"] == {"a": 1}
-    assert (shown[3]["schema_id"], "value" in shown[3]) == (99, True)  # shown as what it is
-    assert shown[0]["schema_id"] == 2
+    views = control.ask("GET", "/topics/orders/records?format=registry")[1]["records"]
+    assert views[0]["value"] == {"id": 7, "to": {"city": "Oslo"}, "data": "/w==", "price": "12"}
+    assert (views[1]["value"], "schema_id" in views[1]) == ("text", False)
+    assert views[2]["value"] == {"a": 1}
+    assert (views[3]["schema_id"], "value" in views[3]) == (99, True)  # shown as what it is
+    assert views[0]["schema_id"] == 2
     plain = control.ask("GET", "/topics/orders/records?format=json")[1]["records"]
     assert "value_base64" in plain[0]
 
@@ -129,20 +129,20 @@ def test_values_are_shown_by_their_schemas(control: Control) -> None:
 
 
 def test_a_value_of_json_schema_is_json() -> None:
-    made = decoder_of("JSON", '{"type": "object"}', [])
-    assert made is not None
-    assert made.decode(b'{"a": [1]}') == {"a": [1]}
+    decoder_of_json = decoder_of("JSON", '{"type": "object"}', [])
+    assert decoder_of_json is not None
+    assert decoder_of_json.decode(b'{"a": [1]}') == {"a": [1]}
     with pytest.raises(ValueError, match="it is no JSON"):
-        made.decode(b"{")
+        decoder_of_json.decode(b"{")
 
 
 # Hostile values.
 
 
 def decoder(schema: Any) -> ValueDecoder:
-    made = decoder_of("AVRO", json.dumps(schema), [])
-    assert made is not None
-    return made
+    new_decoder = decoder_of("AVRO", json.dumps(schema), [])
+    assert new_decoder is not None
+    return new_decoder
 
 
 MANY = b"\xe0\xd4\x03"
@@ -180,8 +180,8 @@ def test_a_value_that_nests_without_end_is_refused() -> None:
 
 @pytest.mark.parametrize("text", ["{", '"nonsense"', "[]", "7", '{"type": "record"}'])
 def test_a_schema_that_the_library_does_not_read_has_no_decoder(text: str) -> None:
-    made = decoder_of("AVRO", text, [])
-    assert made is None or text == "[]"
+    no_decoder = decoder_of("AVRO", text, [])
+    assert no_decoder is None or text == "[]"
     assert decoder_of("PROTOBUF", text, []) is None
 
 

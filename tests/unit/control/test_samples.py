@@ -144,9 +144,9 @@ def test_the_next_calls_of_the_clock_are_told_in_words(control: Control) -> None
     assert 50_000 < texts["transaction tx times out"]["in_ms"] <= 60_000
     for text in texts:
         assert "." not in text.partition(" (")[0], f"{text}: a name, not words"
-    before = control.ask("GET", "/clock")[1]
+    old_time = control.ask("GET", "/clock")[1]
     moved = control.ask("POST", "/clock", {"seconds": 7})[1]
-    assert moved["ahead_ms"] == before["ahead_ms"] + 7000
+    assert moved["ahead_ms"] == old_time["ahead_ms"] + 7000
     later = control.ask("GET", "/clock/timers?limit=50")[1]
     assert session not in {call["text"] for call in later}
     consumer.close()
@@ -164,10 +164,10 @@ def test_the_words_of_the_clock_are_of_functions_that_exist() -> None:
 def test_many_calls_are_read_as_far_as_they_are_shown(kafka_broker: Broker) -> None:
     def upcoming_of_many() -> list[float]:
         timers = kafka_broker._node.app.timers
-        made = [timers.after(1_000_000 + number, lambda: None) for number in range(1000)]
-        made[0].cancel()
+        calls = [timers.after(1_000_000 + number, lambda: None) for number in range(1000)]
+        calls[0].cancel()
         deadlines = [timer.deadline_s for timer in timers.upcoming(900)]
-        for timer in made:
+        for timer in calls:
             timer.cancel()
         return deadlines
 

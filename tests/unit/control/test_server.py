@@ -52,10 +52,10 @@ async def port() -> AsyncIterator[int]:
     await server.close()
 
 
-async def exchange(port: int, *sent: bytes, half_close: bool = False) -> bytes:
+async def exchange(port: int, *parts: bytes, half_close: bool = False) -> bytes:
     """Everything that comes until the server hangs up."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    for part in sent:
+    for part in parts:
         writer.write(part)
         await writer.drain()
     if half_close:
@@ -107,7 +107,7 @@ async def test_a_large_answer_goes_out_in_pieces(port: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sent", "status"),
+    ("message", "status"),
     [
         (b"\x00\x00\x00\x10\x00\x12\x00\x03not http\r\n\r\n", b" 400 "),
         (b"GET / HTTP/1.1\r\n\r\n", b" 400 "),
@@ -119,10 +119,10 @@ async def test_a_large_answer_goes_out_in_pieces(port: int) -> None:
     ],
 )
 async def test_wrong_requests_are_refused(
-    port: int, sent: bytes, status: bytes, caplog: pytest.LogCaptureFixture
+    port: int, message: bytes, status: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level("CRITICAL"):
-        answer = await exchange(port, sent)
+        answer = await exchange(port, message)
     assert status in answer.split(b"\r\n")[0]
     assert b'{"error": "' in answer
     assert b"200" in await exchange(port, b"GET / HTTP/1.1\r\n" + CLOSE)
@@ -147,11 +147,11 @@ async def test_a_wrong_body_ends_a_request_that_is_refused_already(
 
 async def test_a_slow_client_gets_an_error(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_server, "REQUEST_TIMEOUT_S", 0.05)
-    for begun in (
+    for beginning in (
         b"GET / HTTP/1.1\r\nHo",
         b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nx",
     ):
-        answer = await exchange(port, begun)
+        answer = await exchange(port, beginning)
         assert b" 408 " in answer.split(b"\r\n")[0]
         assert b'{"error": "the request did not arrive' in answer
 
@@ -195,15 +195,15 @@ async def test_idle_connections_do_not_keep_others_out(port: int) -> None:
 
 
 async def test_half_requests_and_untaken_answers_make_room(port: int) -> None:
-    held = [
+    connections = [
         await asyncio.open_connection("127.0.0.1", port) for _ in range(http_server.CONNECTIONS_MAX)
     ]
-    for number, (_, writer) in enumerate(held):
+    for number, (_, writer) in enumerate(connections):
         large = b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n"
         writer.write(large if number % 2 else b"GET / HTTP/1.1\r\nHo")
     for _ in range(http_server.CONNECTIONS_MAX + 1):
         assert b" 200 " in await exchange(port, b"GET / HTTP/1.1\r\n" + CLOSE)
-    for _, writer in held:
+    for _, writer in connections:
         writer.transport.abort()
 
 
@@ -211,17 +211,17 @@ async def test_a_request_in_work_is_not_ended_for_another_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(http_server, "CONNECTIONS_MAX", 1)
-    begun, go_on = asyncio.Event(), asyncio.Event()
+    arrival, go_on = asyncio.Event(), asyncio.Event()
 
     async def slow(_: bytes) -> Response:
-        begun.set()
+        arrival.set()
         await go_on.wait()
         return json_response("slow")
 
     server = HttpServer(lambda _: Work(0, slow))
     port = await server.listen("127.0.0.1", 0)
     first = asyncio.create_task(exchange(port, b"GET /a HTTP/1.1\r\n" + CLOSE))
-    await begun.wait()
+    await arrival.wait()
     assert b" 503 " in await exchange(port, b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
     go_on.set()
     assert b'"slow"' in await first
@@ -280,9 +280,9 @@ def busy_broker(kafka_broker: Broker) -> Broker:
     commits = [TopicPartition("wide", index, 1) for index in range(PARTITIONS)]
     consumer.commit(offsets=commits, asynchronous=False)
     consumer.close()
-    seen = SeenRequest("Produce", 9, "mine", "127.0.0.1", 0, 0.0, None)
+    request = SeenRequest("Produce", 9, "mine", "127.0.0.1", 0, 0.0, None)
     for _ in range(PARTITIONS):
-        kafka_broker.call(lambda: kafka_broker._node.request_log.note(seen))
+        kafka_broker.call(lambda: kafka_broker._node.request_log.note(request))
     return kafka_broker
 
 
@@ -310,16 +310,16 @@ async def test_quick_work_is_done_in_one_slice(monkeypatch: pytest.MonkeyPatch) 
 
 async def test_a_second_text_waits_for_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slices, "SLICE_S", 0.0)
-    begun: list[str] = []
+    names: list[str] = []
 
     def pieces(name: str) -> Iterator[str]:
         for number in itertools.count():
-            begun.append(name)
+            names.append(name)
             yield f"{name}{number}"
             if number == 3:
                 return
 
     joining = Slices()
     texts = await asyncio.gather(joining.join(pieces("a")), joining.join(pieces("b")))
-    assert begun == ["a"] * 4 + ["b"] * 4
+    assert names == ["a"] * 4 + ["b"] * 4
     assert texts == [b"a0a1a2a3", b"b0b1b2b3"]

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
 
 
-def shown(tls: ControlTls, number: int = 0) -> bytes:
+def certificate_shown(tls: ControlTls, number: int = 0) -> bytes:
     """Return the certificate that a client sees which trusts the CA of this number."""
     client = client_tls(number)
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -49,32 +49,32 @@ def shown(tls: ControlTls, number: int = 0) -> bytes:
     answering_in, answering_out = ssl.MemoryBIO(), ssl.MemoryBIO()
     answering = tls.context().wrap_bio(answering_in, answering_out, server_side=True)
     for _ in range(3):
-        for side, out, there in (
+        for side, out, bio in (
             (asking, outgoing, answering_in),
             (answering, answering_out, incoming),
         ):
             with suppress(ssl.SSLWantReadError):
                 side.do_handshake()
-            there.write(out.read())
-    found = asking.getpeercert(binary_form=True)
-    assert found is not None
-    return found
+            bio.write(out.read())
+    certificate = asking.getpeercert(binary_form=True)
+    assert certificate is not None
+    return certificate
 
 
 def replace(path: Path, number: int) -> None:
     """Write the broker's certificate of a CA, with a time that the file had never before."""
-    before = path.stat().st_mtime_ns if path.exists() else 0
+    old_mtime_ns = path.stat().st_mtime_ns if path.exists() else 0
     path.write_text(pem_of(broker_certificate(number)))
-    if before:
-        os.utime(path, ns=(before + 1, before + 1))
+    if old_mtime_ns:
+        os.utime(path, ns=(old_mtime_ns + 1, old_mtime_ns + 1))
 
 
 def test_the_certificate_of_a_listener_follows_its_settings() -> None:
     config = BrokerConfig(tls_settings(0))
     tls = ControlTls("ssl", lambda: config)
-    assert shown(tls, 0) == certificate_of(broker_certificate(0))
+    assert certificate_shown(tls, 0) == certificate_of(broker_certificate(0))
     config = BrokerConfig(tls_settings(1))
-    assert shown(tls, 1) == certificate_of(broker_certificate(1))
+    assert certificate_shown(tls, 1) == certificate_of(broker_certificate(1))
 
 
 def test_a_file_that_is_replaced_in_place_is_read_again(
@@ -87,7 +87,7 @@ def test_a_file_that_is_replaced_in_place_is_read_again(
     first = tls.context()
     assert tls.context() is first
     replace(file, 1)
-    assert shown(tls, 1) == certificate_of(broker_certificate(1))
+    assert certificate_shown(tls, 1) == certificate_of(broker_certificate(1))
     present = tls.context()
     file.write_text("half of it")
     os.utime(file, ns=(5, 5))
@@ -242,13 +242,13 @@ async def test_the_steps_of_a_handshake_run_beside_the_loop() -> None:
     """Check the thread: the work of the key takes milliseconds."""
     threads: set[int] = set()
 
-    class Noting(ssl.SSLObject):
+    class RecordingSocket(ssl.SSLObject):
         def do_handshake(self) -> None:
             threads.add(threading.get_ident())
             super().do_handshake()
 
     context = context_of_broker()
-    context.sslobject_class = Noting
+    context.sslobject_class = RecordingSocket
     async with serving(context) as port:
         streams = await asyncio.open_connection("127.0.0.1", port, ssl=client_tls())
         assert await get(*streams, "/a") == b'"/a"\n'

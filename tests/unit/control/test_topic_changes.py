@@ -55,9 +55,9 @@ def test_a_topic_is_made_as_an_admin_client_makes_it(control: Control) -> None:
 def test_a_topic_that_cannot_be_is_refused_with_kafkas_sentence(
     control: Control, body: dict[str, Any], status: int, sentence: str
 ) -> None:
-    answered, told = control.ask("POST", "/topics", body)
+    answered, answer = control.ask("POST", "/topics", body)
     assert answered == status
-    assert sentence in told["error"]
+    assert sentence in answer["error"]
 
 
 @pytest.mark.kafka(topics=["orders:2"])

@@ -72,9 +72,9 @@ def test_an_open_transaction_is_listed_and_aborted(control: Control) -> None:
     (transaction,) = control.ask("GET", "/transactions")[1]["transactions"]
     assert (transaction["state"], transaction["is_open"]) == ("CompleteAbort", False)
     assert control.ask("GET", "/transactions?only_open=true")[1]["transactions"] == []
-    status, told = control.ask("POST", "/transactions/abort", body)
+    status, answer = control.ask("POST", "/transactions/abort", body)
     assert status == 409
-    assert "has no open transaction" in told["error"]
+    assert "has no open transaction" in answer["error"]
 
 
 @pytest.mark.kafka(topics=["orders"])

@@ -54,7 +54,7 @@ def test_a_group_that_is_ready_and_has_read(control: Control) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "status", "named"),
+    ("path", "status", "subject"),
     [
         ("/groups/g/ready?timeout_ms=0", 504, "there is no such group"),
         ("/groups/g/ready?members=0", 400, "query 'members' is '0'"),
@@ -63,9 +63,9 @@ def test_a_group_that_is_ready_and_has_read(control: Control) -> None:
         ("/topics/none/consumer?timeout_ms=0", 504, "topic 'none'"),
     ],
 )
-def test_waits_that_fail(control: Control, path: str, status: int, named: str) -> None:
+def test_waits_that_fail(control: Control, path: str, status: int, subject: str) -> None:
     answered, sentence = control.ask("GET", path)
-    assert (answered, named in sentence["error"]) == (status, True), sentence
+    assert (answered, subject in sentence["error"]) == (status, True), sentence
 
 
 def test_a_seed(control: Control) -> None:
