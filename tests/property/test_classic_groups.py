@@ -268,7 +268,7 @@ class Groups(RuleBasedStateMachine):
         self.rig.failure = None
         for _ in range(4):
             self.rig.advance(FOREVER_MS)
-        assert not self.rig.waiting, [waiter.who for waiter in self.rig.waiting]
+        assert not self.rig.waiting, [waiter.name for waiter in self.rig.waiting]
         assert self.rig.group.state is State.EMPTY
         assert not self.rig.timers
 

@@ -158,6 +158,6 @@ def test_a_hint_of_a_long_answer_is_hidden_in_its_place(version: int, rack: str 
 def test_an_answer_without_a_hint_is_not_touched() -> None:
     _, response_class = load_messages(FETCH)
     frame = bytearray(bytes(8) + bytes_of(response_class(), 16))
-    before = bytes(frame)
+    original = bytes(frame)
     assert not hide_hint(frame)
-    assert bytes(frame) == before
+    assert bytes(frame) == original

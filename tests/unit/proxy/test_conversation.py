@@ -80,10 +80,10 @@ def fetched(version: int, size: int, port: int) -> bytes:
     return answer_frame(response, FETCH, version, 1)
 
 
-def watched_desk(shown: list[Exchange]) -> Desk:
+def watched_desk(exchanges: list[Exchange]) -> Desk:
     """Return a desk whose exchanges come into the list."""
     desk = Desk()
-    desk.onlookers.append(shown.append)
+    desk.onlookers.append(exchanges.append)
     return desk
 
 
@@ -146,15 +146,15 @@ def test_an_own_answer_waits_for_a_long_one_that_passes() -> None:
 
 def test_requests_without_an_answer_are_passed_over() -> None:
     """A broker that does not answer one goes on with the next: the ids say which it is."""
-    shown: list[Exchange] = []
-    desk = watched_desk(shown)
+    exchanges: list[Exchange] = []
+    desk = watched_desk(exchanges)
     conversation = Conversation(desk)
     for number in (1, 2, 3):
         conversation.client_sends(framed(request_bytes(BEAT, 3, number)))
     conversation.kafka_sends(beat(3))
     assert conversation.answered == beat(3)
     assert not conversation.answers.queue
-    assert [(e.correlation_id, e.duration_ms is not None) for e in shown] == [
+    assert [(e.correlation_id, e.duration_ms is not None) for e in exchanges] == [
         (1, False),
         (2, False),
         (3, True),
@@ -192,8 +192,8 @@ def test_api_versions_offers_no_version_whose_addresses_cannot_be_rewritten() ->
 
 async def test_a_long_list_is_shown_in_its_order() -> None:
     """It is decoded beside the loop; what ends meanwhile waits to be shown."""
-    shown: list[Exchange] = []
-    desk = watched_desk(shown)
+    exchanges: list[Exchange] = []
+    desk = watched_desk(exchanges)
     topics = [MetadataResponseTopic(name=f"topic-{number}") for number in range(3_000)]
     brokers = [MetadataResponseBroker(node_id=1, host="kafka", port=9092)]
     conversation = Conversation(desk)
@@ -204,12 +204,12 @@ async def test_a_long_list_is_shown_in_its_order() -> None:
     long_answer = MetadataResponse(brokers=brokers, topics=topics)
     conversation.kafka_sends(answer_frame(long_answer, METADATA, 9, 1))
     conversation.kafka_sends(beat(2))
-    assert shown == []
+    assert exchanges == []
     while conversation.answers.queue or not conversation.is_kafka_read:
         await desk.finish()
     await desk.finish()
-    assert [exchange.api for exchange in shown] == ["Metadata", "Heartbeat"]
-    assert len(shown[0].answer.topics) == 3_000  # type: ignore[union-attr]
+    assert [exchange.api for exchange in exchanges] == ["Metadata", "Heartbeat"]
+    assert len(exchanges[0].answer.topics) == 3_000  # type: ignore[union-attr]
 
 
 def test_a_delayed_request_and_those_behind_it_wait() -> None:
@@ -270,8 +270,8 @@ def test_a_request_of_which_only_the_start_is_here_has_no_subject() -> None:
 
 
 def test_a_request_that_a_rule_holds_is_open_until_its_client_leaves() -> None:
-    shown: list[Exchange] = []
-    desk = watched_desk(shown)
+    exchanges: list[Exchange] = []
+    desk = watched_desk(exchanges)
     news: list[None] = []
     desk.on_expect = lambda: news.append(None)
     conversation = Conversation(desk)
@@ -283,7 +283,9 @@ def test_a_request_that_a_rule_holds_is_open_until_its_client_leaves() -> None:
     assert len(news) == 1
     conversation.requests.close()
     assert conversation.requests.delayed_request is None
-    assert [(exchange.api, exchange.answer_bytes) for exchange in shown] == [("Heartbeat", None)]
+    assert [(exchange.api, exchange.answer_bytes) for exchange in exchanges] == [
+        ("Heartbeat", None)
+    ]
 
 
 def test_a_request_that_a_rule_delayed_waits_for_kafka_then() -> None:

@@ -138,14 +138,14 @@ def test_a_head_with_another_client_or_version_is_read(judged: Judged) -> None:
     conversation = judged.conversation
     for _ in range(2):
         conversation.client_sends(request_frame(BEAT, 3, 1))
-    before = judged.count
+    old_count = judged.count
     for frame in (
         request_frame(BEAT, 3, 1, "other"),
         request_frame(BEAT, 3, 1, None),
         request_frame(BEAT, 2, 1),
     ):
         conversation.client_sends(frame)
-    assert judged.count == before + 3
+    assert judged.count == old_count + 3
 
 
 def test_a_produce_that_wants_no_answer_waits_for_none(judged: Judged) -> None:
@@ -252,7 +252,7 @@ def pieces(dice: random.Random, data: bytes) -> Iterator[bytes]:
 def test_requests_in_any_pieces_are_as_each_alone(seed: int) -> None:
     dice = random.Random(seed)
     conversation = Conversation()
-    sent = answered = b""
+    stream = answered = b""
     number = 0
     for _ in range(dice.randrange(1, 12)):
         requests = answers = b""
@@ -262,12 +262,12 @@ def test_requests_in_any_pieces_are_as_each_alone(seed: int) -> None:
             requests += request
             answers += answer
             answered += alone(request, answer)
-        sent += requests
+        stream += requests
         for piece in pieces(dice, requests):
             conversation.client_sends(piece)
         for piece in pieces(dice, answers):
             conversation.kafka_sends(piece)
-    assert conversation.received == sent
+    assert conversation.received == stream
     assert conversation.answered == answered
     assert not conversation.answers.queue
     assert conversation.answers.cutter.rest_bytes == 0

@@ -32,7 +32,7 @@ def closed(**properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
-def opened(**properties: Any) -> dict[str, Any]:
+def open_object(**properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties}
 
 
@@ -53,11 +53,11 @@ STRING, INTEGER, NUMBER = {"type": "string"}, {"type": "integer"}, {"type": "num
         (STRING, False, "TYPE_CHANGED"),
         # content models
         (
-            opened(a=STRING),
-            opened(a=STRING, b=STRING),
+            open_object(a=STRING),
+            open_object(a=STRING, b=STRING),
             "OPTIONAL_PROPERTY_ADDED_TO_OPEN_CONTENT_MODEL",
         ),
-        (opened(a=STRING), opened(a=STRING, b={}), None),
+        (open_object(a=STRING), open_object(a=STRING, b={}), None),
         (closed(a=STRING), closed(a=STRING, b=STRING), None),
         (
             closed(a=STRING),
@@ -69,38 +69,46 @@ STRING, INTEGER, NUMBER = {"type": "string"}, {"type": "integer"}, {"type": "num
             closed(a=STRING, b=STRING | {"default": "x"}) | {"required": ["b"]},
             None,
         ),
-        (opened(a=STRING, b=STRING), opened(a=STRING), None),
+        (open_object(a=STRING, b=STRING), open_object(a=STRING), None),
         (
             closed(a=STRING, b=STRING),
             closed(a=STRING),
             "PROPERTY_REMOVED_FROM_CLOSED_CONTENT_MODEL",
         ),
         (closed(a=STRING, b=False), closed(a=STRING), None),
-        (closed(a=STRING), opened(a=STRING), None),
-        (opened(a=STRING), closed(a=STRING), "ADDITIONAL_PROPERTIES_REMOVED"),
+        (closed(a=STRING), open_object(a=STRING), None),
+        (open_object(a=STRING), closed(a=STRING), "ADDITIONAL_PROPERTIES_REMOVED"),
         (
-            opened(a=STRING) | {"additionalProperties": STRING},
-            opened(a=STRING, b=STRING) | {"additionalProperties": STRING},
+            open_object(a=STRING) | {"additionalProperties": STRING},
+            open_object(a=STRING, b=STRING) | {"additionalProperties": STRING},
             None,
         ),
         (
-            opened(a=STRING) | {"additionalProperties": INTEGER},
-            opened(a=STRING, b=STRING) | {"additionalProperties": INTEGER},
+            open_object(a=STRING) | {"additionalProperties": INTEGER},
+            open_object(a=STRING, b=STRING) | {"additionalProperties": INTEGER},
             "PROPERTY_ADDED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL",
         ),
         (
-            opened(a=STRING, b=STRING) | {"additionalProperties": INTEGER},
-            opened(a=STRING) | {"additionalProperties": INTEGER},
+            open_object(a=STRING, b=STRING) | {"additionalProperties": INTEGER},
+            open_object(a=STRING) | {"additionalProperties": INTEGER},
             "PROPERTY_REMOVED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL",
         ),
         (
-            opened(ab=STRING) | {"additionalProperties": False},
+            open_object(ab=STRING) | {"additionalProperties": False},
             {"type": "object", "patternProperties": {"^a": STRING}, "additionalProperties": False},
             None,
         ),
-        (opened(a=STRING), opened(a=STRING) | {"required": ["a"]}, "REQUIRED_ATTRIBUTE_ADDED"),
-        (opened(a=STRING), opened(a=STRING | {"default": ""}) | {"required": ["a"]}, None),
-        (opened(a=STRING) | {"required": ["a"]}, opened(a=STRING), None),
+        (
+            open_object(a=STRING),
+            open_object(a=STRING) | {"required": ["a"]},
+            "REQUIRED_ATTRIBUTE_ADDED",
+        ),
+        (
+            open_object(a=STRING),
+            open_object(a=STRING | {"default": ""}) | {"required": ["a"]},
+            None,
+        ),
+        (open_object(a=STRING) | {"required": ["a"]}, open_object(a=STRING), None),
         # bounds
         ({"maxLength": 5}, {"maxLength": 6}, None),
         ({"maxLength": 6}, {"maxLength": 5}, "MAX_LENGTH_DECREASED"),
@@ -178,7 +186,7 @@ def test_a_change_has_its_reason(old: Any, new: Any, reason: str | None) -> None
 
 
 def test_a_reason_says_where() -> None:
-    old, new = opened(a=opened(b=INTEGER)), opened(a=opened(b=STRING))
+    old, new = open_object(a=open_object(b=INTEGER)), open_object(a=open_object(b=STRING))
     assert incompatibilities(schema(new), schema(old)) == [
         "{errorType:'TYPE_CHANGED', description:'the reader takes string and the writer has integer"
         " (path '#/properties/a/properties/b')'}"
@@ -222,16 +230,16 @@ def test_an_exclusive_bound_of_draft_4_is_a_boolean() -> None:
 
 
 def test_unevaluated_properties_close_a_schema() -> None:
-    base = {"$schema": DRAFT_2020, "$defs": {"base": opened(a=STRING)}}
+    base = {"$schema": DRAFT_2020, "$defs": {"base": open_object(a=STRING)}}
     new = base | {"allOf": [{"$ref": "#/$defs/base"}], "unevaluatedProperties": False}
     assert not kinds(new, new)
     assert kinds(new, base | {"$ref": "#/$defs/base"}) == ["UNEVALUATED_PROPERTIES_REMOVED"]
 
 
 def test_the_canonical_text_keeps_the_order_of_keys() -> None:
-    parsed = parse("JSON", '{ "type": "object",\n "b": 1.0, "a": 1e10 }')
-    assert parsed.canonical == '{"type":"object","b":1.0,"a":1.0E10}'
-    assert parsed.normalized == '{"a":1.0E10,"b":1.0,"type":"object"}'
+    json_schema = parse("JSON", '{ "type": "object",\n "b": 1.0, "a": 1e10 }')
+    assert json_schema.canonical == '{"type":"object","b":1.0,"a":1.0E10}'
+    assert json_schema.normalized == '{"a":1.0E10,"b":1.0,"type":"object"}'
 
 
 @pytest.mark.parametrize(

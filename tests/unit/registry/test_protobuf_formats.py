@@ -141,8 +141,8 @@ def kinds(new: ParsedSchema, old: ParsedSchema) -> list[str]:
 
 
 def test_the_canonical_text_has_the_layout_of_confluent() -> None:
-    parsed = schema(FULL, ("other.proto", OTHER))
-    assert parsed.canonical == CANONICAL
+    full_schema = schema(FULL, ("other.proto", OTHER))
+    assert full_schema.canonical == CANONICAL
     assert schema(CANONICAL, ("other.proto", OTHER)).canonical == CANONICAL
 
 
@@ -161,23 +161,23 @@ def test_normalized_text_has_its_parts_in_order() -> None:
 
 def test_a_name_that_is_hidden_is_written_in_full() -> None:
     text = message(".p.B x = 1; B y = 2; message B { int32 q = 1; }", "message B {}")
-    parsed = schema(text)
-    assert ".p.B x = 1;" in parsed.canonical
-    assert "A.B y = 2;" in parsed.canonical
-    assert schema(parsed.canonical).canonical == parsed.canonical
+    hidden_schema = schema(text)
+    assert ".p.B x = 1;" in hidden_schema.canonical
+    assert "A.B y = 2;" in hidden_schema.canonical
+    assert schema(hidden_schema.canonical).canonical == hidden_schema.canonical
 
 
 def test_a_descriptor_in_base64_is_the_same_schema() -> None:
-    parsed = schema(FULL, ("other.proto", OTHER))
+    full_schema = schema(FULL, ("other.proto", OTHER))
     other = schema(OTHER)
-    assert isinstance(parsed.content, ProtobufContent)
+    assert isinstance(full_schema.content, ProtobufContent)
     assert isinstance(other.content, ProtobufContent)
-    text = b64encode(parsed.content.file.SerializeToString()).decode()
+    text = b64encode(full_schema.content.file.SerializeToString()).decode()
     other_text = b64encode(other.content.file.SerializeToString()).decode()
     for reference in (OTHER, other_text):
         again = schema(text, ("other.proto", reference))
         assert again.canonical == CANONICAL
-        assert not incompatibilities(again, parsed)
+        assert not incompatibilities(again, full_schema)
 
 
 def test_files_of_google_and_confluent_need_no_reference() -> None:

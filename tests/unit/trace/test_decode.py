@@ -14,7 +14,7 @@ from minibroker.trace.exchange import Exchange
 from minibroker.trace.line import to_line
 from tests.support.trace_frames import exchange_of, recorded_frames, request_frame
 
-ASKED = request_frame(MetadataRequest(topics=[MetadataRequestTopic(name="a")]), 9)
+REQUEST = request_frame(MetadataRequest(topics=[MetadataRequestTopic(name="a")]), 9)
 
 
 @pytest.mark.parametrize("broker", ["3.9.1", "4.4.0"])
@@ -33,7 +33,7 @@ def test_dialogues_of_real_clients_are_read_whole(broker: str) -> None:
 
 
 def test_an_exchange_has_the_head_of_its_request() -> None:
-    exchange = exchange_of(ASKED)
+    exchange = exchange_of(REQUEST)
     assert exchange._replace(request=None) == Exchange(
         number=1,
         connection=1,
@@ -45,7 +45,7 @@ def test_an_exchange_has_the_head_of_its_request() -> None:
         client_id="c",
         at_ms=0.0,
         duration_ms=1.25,
-        request_bytes=len(ASKED),
+        request_bytes=len(REQUEST),
         answer_bytes=None,
         subject="a",
         error=None,
@@ -57,11 +57,15 @@ def test_an_exchange_has_the_head_of_its_request() -> None:
     ("frame", "api", "text"),
     [
         (b"", "no request", "not read: a frame of 0 bytes holds no request header ()"),
-        (b"\x03\xe7" + ASKED[2:], "api 999", "not read: no API has key 999"),
-        (ASKED[:2] + b"\x00\x63" + ASKED[4:], "Metadata", "Metadata has versions 0 to 13 (00 03"),
-        (ASKED[:-3], "Metadata", "request not read: "),
-        (ASKED + b"xy", "Metadata", "a; 2 bytes behind the request"),
-        (ASKED[:8] + b"\x7f\xff", "Metadata", "not read: client id of 32767 bytes"),
+        (b"\x03\xe7" + REQUEST[2:], "api 999", "not read: no API has key 999"),
+        (
+            REQUEST[:2] + b"\x00\x63" + REQUEST[4:],
+            "Metadata",
+            "Metadata has versions 0 to 13 (00 03",
+        ),
+        (REQUEST[:-3], "Metadata", "request not read: "),
+        (REQUEST + b"xy", "Metadata", "a; 2 bytes behind the request"),
+        (REQUEST[:8] + b"\x7f\xff", "Metadata", "not read: client id of 32767 bytes"),
     ],
     ids=["empty", "key", "version", "cut", "longer", "client id"],
 )
@@ -81,7 +85,7 @@ def test_a_strange_request_shows_what_is_known(frame: bytes, api: str, text: str
     ],
 )
 def test_a_strange_answer_shows_what_is_known(answer: bytes, text: str) -> None:
-    exchange = exchange_of(ASKED, answer)
+    exchange = exchange_of(REQUEST, answer)
     assert exchange.answer is None
     assert f"a; {text}" in exchange.subject
 
@@ -102,5 +106,5 @@ def test_a_produce_without_acks_has_no_answer() -> None:
     for acks, answered in ((0, False), (1, True), (-1, True)):
         frame = request_frame(ProduceRequest(acks=acks), 9)
         assert has_answer(read_head(frame), frame) is answered
-    assert has_answer(read_head(ASKED), ASKED)
+    assert has_answer(read_head(REQUEST), REQUEST)
     assert has_answer(read_head(b""), b"")

@@ -61,14 +61,14 @@ def frames_of(request: Message, answer: Message, version: int) -> Frames:
     )
 
 
-def named(version: int) -> dict[str, Any]:
+def name_fields(version: int) -> dict[str, Any]:
     """Return the fields of a topic's name or id."""
     return {"topic_id": TOPIC_ID} if version >= 13 else {"topic": "orders"}
 
 
 def produced(version: int, records: list[bytes], answers: list[dict[str, Any]]) -> Frames:
     """Return an exchange of a Produce to some partitions."""
-    topic = named(version)
+    topic = name_fields(version)
     if "topic" in topic:
         topic = {"name": topic["topic"]}
     return frames_of(
@@ -101,7 +101,7 @@ def produced(version: int, records: list[bytes], answers: list[dict[str, Any]]) 
 
 def fetched(version: int, offsets: list[int], answers: list[dict[str, Any]], **more: Any) -> Frames:
     """Return an exchange of a Fetch from some partitions; no answers: one without topics."""
-    topic = named(version)
+    topic = name_fields(version)
     partitions = [
         PartitionData(partition_index=number, **fields) for number, fields in enumerate(answers)
     ]

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from minibroker.trace.exchange import Exchange
 
 VERSIONS = ApiVersionsResponse(api_keys=[ApiVersion(api_key=3, min_version=0, max_version=9)])
-HERE = MetadataResponse(brokers=[MetadataResponseBroker(node_id=1, host="kafka", port=9092)])
+METADATA = MetadataResponse(brokers=[MetadataResponseBroker(node_id=1, host="kafka", port=9092)])
 
 
 class Client:
@@ -75,13 +75,13 @@ class Stage:
 
     def __init__(self) -> None:
         self.script = Script()
-        self.seen: list[Exchange] = []
+        self.exchanges: list[Exchange] = []
         self.refusals: list[str] = []
         self.broker = ScriptedBroker(
             self.script,
             rewrite_all,
             SystemClock().now_ms,
-            on_exchange=self.seen.append,
+            on_exchange=self.exchanges.append,
             on_refused=self.refusals.append,
         )
         self.address = ("", 0)
@@ -107,12 +107,12 @@ async def stage() -> AsyncIterator[Stage]:
 
 
 async def test_an_answer_is_the_one_of_then_with_this_address(stage: Stage) -> None:
-    stage.record("Metadata", 9, MetadataRequest(), HERE)
+    stage.record("Metadata", 9, MetadataRequest(), METADATA)
     async with stage.client() as client:
         answer = await client.call(MetadataRequest(), 9, MetadataResponse)
     (broker,) = answer.brokers
     assert (broker.node_id, broker.host, broker.port) == (1, *stage.address)
-    (exchange,) = stage.seen
+    (exchange,) = stage.exchanges
     assert (exchange.api, exchange.client_id, exchange.number) == ("Metadata", "c", 1)
 
 
@@ -143,38 +143,38 @@ async def test_versions_that_were_not_asked_for_are_answered_as_by_a_broker(stag
 
 async def test_a_request_without_an_answer_gets_none(stage: Stage) -> None:
     stage.record("Produce", 9, ProduceRequest(acks=0), None, answer_bytes=None)
-    stage.record("Metadata", 9, MetadataRequest(), HERE)
+    stage.record("Metadata", 9, MetadataRequest(), METADATA)
     async with stage.client() as client:
         client.send(request_frame(ProduceRequest(acks=0), 9))
         assert (await client.call(MetadataRequest(), 9, MetadataResponse)).brokers
-    assert [exchange.answer_bytes is None for exchange in stage.seen] == [True, False]
+    assert [exchange.answer_bytes is None for exchange in stage.exchanges] == [True, False]
 
 
 async def test_large_requests_are_answered_in_their_order(stage: Stage) -> None:
     """They are compared in a thread."""
     large = HeartbeatRequest(group_id="g" * 30_000)
     stage.record("Heartbeat", 4, large, HeartbeatResponse(error_code=27))
-    stage.record("Metadata", 9, MetadataRequest(), HERE)
+    stage.record("Metadata", 9, MetadataRequest(), METADATA)
     async with stage.client() as client:
         client.send(request_frame(large, 4))
         client.send(request_frame(MetadataRequest(), 9))
         await client.receive()
         await client.receive()
-    assert [exchange.api for exchange in stage.seen] == ["Heartbeat", "Metadata"]
+    assert [exchange.api for exchange in stage.exchanges] == ["Heartbeat", "Metadata"]
 
 
 async def test_a_login_with_plain_is_played_again(stage: Stage) -> None:
     handshake = SaslHandshakeRequest(mechanism="PLAIN")
     stage.record("SaslHandshake", 0, handshake, SaslHandshakeResponse(mechanisms=["PLAIN"]))
     stage.record(TOKEN, 0, None, None, answer_bytes=0)
-    stage.record("Metadata", 9, MetadataRequest(), HERE)
+    stage.record("Metadata", 9, MetadataRequest(), METADATA)
     async with stage.client() as client:
         answer = await client.call(handshake, 0, SaslHandshakeResponse)
         assert answer.mechanisms == ["PLAIN"]
         client.send(b"\x00alice\x00secret")
         assert await client.receive() == b""
         assert (await client.call(MetadataRequest(), 9, MetadataResponse)).brokers
-    assert [exchange.api for exchange in stage.seen] == ["SaslHandshake", TOKEN, "Metadata"]
+    assert [exchange.api for exchange in stage.exchanges] == ["SaslHandshake", TOKEN, "Metadata"]
 
 
 async def test_a_login_that_cannot_be_repeated_is_refused(stage: Stage) -> None:
@@ -217,7 +217,7 @@ async def test_an_answer_that_cannot_be_written_closes_the_connection(stage: Sta
 async def test_a_stop_ends_requests_that_wait(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stage.record("Metadata", 9, MetadataRequest(), HERE, duration_ms=3_600_000.0)
+    stage.record("Metadata", 9, MetadataRequest(), METADATA, duration_ms=3_600_000.0)
     is_found, find = asyncio.Event(), stage.script.find
 
     def find_and_tell(*arguments: Any) -> Any:

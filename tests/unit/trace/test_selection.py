@@ -8,13 +8,13 @@ from minibroker.kafka.protocol.messages.metadata import MetadataRequest, Metadat
 from minibroker.trace.selection import Selection
 from tests.support.trace_frames import EXCHANGE
 
-ASKED = EXCHANGE._replace(request=MetadataRequest(topics=[MetadataRequestTopic(name="a")]))
+REQUEST_OF_A = EXCHANGE._replace(request=MetadataRequest(topics=[MetadataRequestTopic(name="a")]))
 FAILED = EXCHANGE._replace(error="NOT_LEADER_OR_FOLLOWER")
 FAULTY = EXCHANGE._replace(fault="delay")
 
 
 @pytest.mark.parametrize(
-    ("selection", "taken", "left"),
+    ("selection", "chosen", "other"),
     [
         (Selection(apis=("produce", "Fetch")), EXCHANGE, EXCHANGE._replace(api="Metadata")),
         (Selection(client="sho"), EXCHANGE, EXCHANGE._replace(client_id=None)),
@@ -22,13 +22,13 @@ FAULTY = EXCHANGE._replace(fault="delay")
         (Selection(errors=True), FAILED, EXCHANGE),
         (Selection(errors=True), FAULTY, EXCHANGE),
         (Selection(slower_than_ms=3), EXCHANGE, EXCHANGE._replace(duration_ms=2.9)),
-        (Selection(topic="a"), ASKED, EXCHANGE),
-        (Selection(topic="a"), ASKED, ASKED._replace(request=MetadataRequest())),
+        (Selection(topic="a"), REQUEST_OF_A, EXCHANGE),
+        (Selection(topic="a"), REQUEST_OF_A, REQUEST_OF_A._replace(request=MetadataRequest())),
     ],
 )
-def test_each_field_chooses(selection: Selection, taken: object, left: object) -> None:
-    assert selection.takes(taken, {})  # type: ignore[arg-type]
-    assert not selection.takes(left, {})  # type: ignore[arg-type]
+def test_each_field_chooses(selection: Selection, chosen: object, other: object) -> None:
+    assert selection.takes(chosen, {})  # type: ignore[arg-type]
+    assert not selection.takes(other, {})  # type: ignore[arg-type]
 
 
 def test_a_selection_without_fields_takes_all() -> None:

@@ -98,7 +98,7 @@ def test_headers_of_formats_0_and_1_are_recognised(magic: int) -> None:
     assert header.size_bytes == len(data)
     assert header.max_timestamp == (99 if magic else -1)
     assert not header.has_producer_id
-    assert [found.magic for _, found in iterate_headers(data + data)] == [magic, magic]
+    assert [header.magic for _, header in iterate_headers(data + data)] == [magic, magic]
 
 
 @pytest.mark.parametrize("cut", [0, 11, 16, 17, 60])
@@ -240,9 +240,9 @@ def test_a_batch_is_what_the_format_says() -> None:
 def test_records_are_numbered_or_keep_their_offsets() -> None:
     numbered = build_batch(RECORDS, base_offset=4)
     assert [record.offset for record in decode_records(numbered)] == [4, 5]
-    kept = build_batch(RECORDS, base_offset=4, keep_offsets=True)
-    assert decode_records(kept) == RECORDS
-    assert read_header(kept).last_offset == 9
+    sparse_batch = build_batch(RECORDS, base_offset=4, keep_offsets=True)
+    assert decode_records(sparse_batch) == RECORDS
+    assert read_header(sparse_batch).last_offset == 9
 
 
 @pytest.mark.parametrize("offsets", [(3, 9), (5, 5), (9, 5), (5, 2**31 + 4)])

@@ -70,8 +70,8 @@ def test_values_are_read_as_records_are(
     ]
     batch = build_batch(records, base_offset=5)
     body = bytes(batch[RECORDS_AT:])
-    wanted = [each.value for each in decode_records(batch) if each.offset >= first]
-    assert values_of(body, len(records), 5, first) == wanted
+    expected = [each.value for each in decode_records(batch) if each.offset >= first]
+    assert values_of(body, len(records), 5, first) == expected
 
 
 @given(RUNS, st.data())

@@ -280,7 +280,7 @@ def test_gzip_members_that_cross_pieces_are_one_stream(monkeypatch: pytest.Monke
 def test_many_empty_gzip_members_cost_no_more_than_their_bytes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    read = 0
+    size = 0
     new = zlib.decompressobj
 
     class Unpacker:
@@ -293,12 +293,12 @@ def test_many_empty_gzip_members_cost_no_more_than_their_bytes(
             return getattr(self._object, name)
 
         def decompress(self, data: memoryview, size_bytes_max: int) -> bytes:
-            nonlocal read
-            read += len(data)
+            nonlocal size
+            size += len(data)
             return self._object.decompress(data, size_bytes_max)
 
     monkeypatch.setattr(zlib, "decompressobj", Unpacker)
     count = 20_000
     packed = gzip.compress(b"", mtime=0) * count
     assert decompress(GZIP, packed, 10) == b""
-    assert read <= count * compression._GZIP_PIECE_BYTES + len(packed)
+    assert size <= count * compression._GZIP_PIECE_BYTES + len(packed)

@@ -68,8 +68,8 @@ def test_damage_is_found_or_read_alike(records: list[Record], data: st.DataObjec
         with pytest.raises(CorruptionError):
             contents_of(built)
         return
-    _, *found = contents_of(built)
-    assert tuple(found) == expected
+    _, *fields = contents_of(built)
+    assert tuple(fields) == expected
 
 
 def reference(built: bytearray) -> tuple[int, bool, bool]:

@@ -30,7 +30,7 @@ def stored(codec: str = "none", append_time_ms: int | None = None) -> memoryview
     )
 
 
-def seen(data: memoryview) -> list[tuple[int, int, bytes | None, bytes | None]]:
+def rows_of(data: memoryview) -> list[tuple[int, int, bytes | None, bytes | None]]:
     records = []
     position = 0
     while position < len(data):
@@ -53,7 +53,7 @@ def test_records_of_format_2_for_old_consumers(
     codec: str, magic: int, append_time: int | None
 ) -> None:
     converted = down_convert(stored(codec, append_time), magic, 0)
-    assert seen(converted) == expected(magic, append_time)
+    assert rows_of(converted) == expected(magic, append_time)
     assert [m.magic for m in parse(bytes(converted))] == [magic] * (4 if codec == "none" else 1)
     flag = 8 if magic and append_time else 0
     assert {m.attributes & 8 for m in parse(bytes(converted))} == {flag}
@@ -67,8 +67,8 @@ def test_the_short_way_equals_the_long_one() -> None:
 
 
 def test_plain_records_below_the_offset_stay_away() -> None:
-    assert [r[0] for r in seen(down_convert(stored(), 1, 102))] == [105, 300]
-    assert [r[0] for r in seen(down_convert(stored("gzip"), 1, 102))] == [100, 101, 105, 300]
+    assert [r[0] for r in rows_of(down_convert(stored(), 1, 102))] == [105, 300]
+    assert [r[0] for r in rows_of(down_convert(stored("gzip"), 1, 102))] == [100, 101, 105, 300]
 
 
 def test_batches_in_an_old_format_are_sent_unchanged() -> None:
@@ -90,7 +90,7 @@ def test_batches_in_an_old_format_are_sent_unchanged() -> None:
 def test_from_format_1_to_0() -> None:
     old = plain(b"a", b"b") + wrapper(GZIP, plain(b"c", b"d"), offset=3)
     converted = down_convert(memoryview(old), 0, 0)
-    assert [(offset, value) for offset, _, _, value in seen(converted)] == [
+    assert [(offset, value) for offset, _, _, value in rows_of(converted)] == [
         (0, b"a"),
         (1, b"b"),
         (2, b"c"),
@@ -111,7 +111,7 @@ def test_an_answer_is_bounded_by_the_fetched_bytes() -> None:
 
 def test_the_first_batch_is_whole_and_a_cut_one_ends_the_walk() -> None:
     batch = bytes(stored())
-    assert seen(down_convert(memoryview(batch + batch[:50]), 1, 0)) == expected(1)
+    assert rows_of(down_convert(memoryview(batch + batch[:50]), 1, 0)) == expected(1)
     assert bytes(down_convert(memoryview(batch[:-1]), 1, 0)) == b""
 
 
@@ -123,7 +123,7 @@ def test_control_batches_go_and_leave_a_mark_if_nothing_else_is_there() -> None:
         timestamp_ms=0,
     )
     converted = down_convert(memoryview(bytes(marker) + bytes(stored())), 1, 0)
-    assert seen(converted) == expected(1)
+    assert rows_of(converted) == expected(1)
     alone = bytes(down_convert(memoryview(marker), 1, 0))
     assert alone == b"\xff" * 8 + b"\x00\x00\x00\x3d"
 
@@ -133,7 +133,7 @@ def test_zstd_is_an_error_first_and_an_end_later() -> None:
         down_convert(stored("zstd"), 1, 0)
     assert raised.value.code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
     both = memoryview(bytes(stored()) + bytes(stored("zstd")))
-    assert seen(down_convert(both, 1, 0)) == expected(1)
+    assert rows_of(down_convert(both, 1, 0)) == expected(1)
 
 
 def test_records_that_lie() -> None:

@@ -28,10 +28,10 @@ def frame(*, with_size: bool) -> bytes:
 )
 def test_the_hash_of_few_bytes(data: bytes, value: int) -> None:
     """Published values, and the two bytes that Kafka 3.9.1 writes."""
-    found = xxh32_of_few(data)
-    assert found & 0xFF00 == value & 0xFF00
+    digest = xxh32_of_few(data)
+    assert digest & 0xFF00 == value & 0xFF00
     if value > 0xFFFF:
-        assert found == value
+        assert digest == value
 
 
 def test_more_bytes_are_another_algorithm() -> None:

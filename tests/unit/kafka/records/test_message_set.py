@@ -59,22 +59,22 @@ def test_a_plain_message_of_format_0_has_no_time() -> None:
 @pytest.mark.parametrize("codec", CODECS)
 def test_inner_offsets_of_format_0_are_absolute(codec: int) -> None:
     inner = b"".join(message(b"v", magic=0, offset=offset) for offset in (8, 9, 10))
-    found = decode_message(wrapper(codec, inner, magic=0, offset=10))
-    assert [record.offset for record in found] == [8, 9, 10]
-    assert {record.timestamp for record in found} == {-1}
+    inner_records = decode_message(wrapper(codec, inner, magic=0, offset=10))
+    assert [record.offset for record in inner_records] == [8, 9, 10]
+    assert {record.timestamp for record in inner_records} == {-1}
 
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_inner_offsets_of_format_1_are_relative(codec: int) -> None:
-    found = decode_message(wrapper(codec, plain(b"a", b"b", b"c"), offset=10))
-    assert [record.offset for record in found] == [8, 9, 10]
-    assert [record.timestamp - TIMESTAMP for record in found] == [2, 3, 4]
+    inner_records = decode_message(wrapper(codec, plain(b"a", b"b", b"c"), offset=10))
+    assert [record.offset for record in inner_records] == [8, 9, 10]
+    assert [record.timestamp - TIMESTAMP for record in inner_records] == [2, 3, 4]
 
 
 def test_a_wrapper_at_offset_0_begins_at_0() -> None:
     """Some producers number the inner messages and leave the wrapper at 0."""
-    found = decode_message(wrapper(GZIP, plain(b"a", b"b")))
-    assert [record.offset for record in found] == [0, 1]
+    inner_records = decode_message(wrapper(GZIP, plain(b"a", b"b")))
+    assert [record.offset for record in inner_records] == [0, 1]
 
 
 def test_a_wrapper_lends_its_append_time() -> None:
@@ -121,13 +121,13 @@ def test_a_bomb_is_not_unfolded() -> None:
 
 @pytest.mark.parametrize("magic", [0, 1])
 def test_plain_messages_keep_or_get_offsets(magic: int) -> None:
-    kept = parse(bytes(build_message_set(records(magic=magic), magic=magic)))
-    assert [m.offset for m in kept] == [10, 11, 12, 13]
-    assert [m.value for m in kept] == list(VALUES)
-    given = parse(bytes(build_message_set(records(), magic=magic, base_offset=50)))
-    assert [m.offset for m in given] == [50, 51, 52, 53]
+    own_offsets = parse(bytes(build_message_set(records(magic=magic), magic=magic)))
+    assert [m.offset for m in own_offsets] == [10, 11, 12, 13]
+    assert [m.value for m in own_offsets] == list(VALUES)
+    new_offsets = parse(bytes(build_message_set(records(), magic=magic, base_offset=50)))
+    assert [m.offset for m in new_offsets] == [50, 51, 52, 53]
     times = [TIMESTAMP + n for n in range(4)] if magic else [-1] * 4
-    assert [m.timestamp for m in given] == times
+    assert [m.timestamp for m in new_offsets] == times
 
 
 @pytest.mark.parametrize("magic", [0, 1])
@@ -152,7 +152,7 @@ def test_append_time_is_in_wrapper_and_inner_messages() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "codec"),
+    ("bad_records", "codec"),
     [
         ([], 0),
         (records(), ZSTD),
@@ -162,9 +162,9 @@ def test_append_time_is_in_wrapper_and_inner_messages() -> None:
         ([records()[1], records()[0]], 0),
     ],
 )
-def test_records_that_the_format_cannot_hold(given: list[Record], codec: int) -> None:
+def test_records_that_the_format_cannot_hold(bad_records: list[Record], codec: int) -> None:
     with pytest.raises(ValueError, match=r"\w"):
-        build_message_set(given, magic=1, codec=codec)
+        build_message_set(bad_records, magic=1, codec=codec)
 
 
 def test_patching_in_place() -> None:

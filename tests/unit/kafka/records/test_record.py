@@ -129,11 +129,11 @@ def test_aiokafka_batches_are_read(codec: str) -> None:
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
 def test_aiokafka_reads_our_batches(codec: str) -> None:
-    found = AiokafkaBatch(bytes(build_batch(RECORDS, codec=codec)))
-    assert found.validate_crc()
+    aiokafka_batch = AiokafkaBatch(bytes(build_batch(RECORDS, codec=codec)))
+    assert aiokafka_batch.validate_crc()
     assert [
         Record(record.offset, record.timestamp, record.key, record.value, tuple(record.headers))
-        for record in found
+        for record in aiokafka_batch
     ] == RECORDS
 
 
@@ -158,11 +158,11 @@ def test_kafka_python_agrees_in_both_directions(codec: str) -> None:
     assert decode_records(theirs) == RECORDS
     if codec == "none":
         assert ours == theirs
-    found = KafkaPythonBatch(ours)
-    assert found.validate_crc()
+    python_batch = KafkaPythonBatch(ours)
+    assert python_batch.validate_crc()
     assert [
         Record(record.offset, record.timestamp, record.key, record.value, tuple(record.headers))
-        for record in found
+        for record in python_batch
     ] == RECORDS
 
 
@@ -328,7 +328,7 @@ def _starts_by_walking(data: bytes, end: int, count: int) -> list[int] | None:
 
 
 @pytest.mark.parametrize(
-    ("count", "cut", "found"),
+    ("count", "cut", "sentence"),
     [
         (len(RECORDS) + 1, 0, "end at byte"),
         (len(RECORDS) - 1, 0, "end at byte"),
@@ -338,8 +338,8 @@ def _starts_by_walking(data: bytes, end: int, count: int) -> list[int] | None:
     ],
 )
 def test_starts_of_records_that_do_not_fill_the_batch_are_refused(
-    count: int, cut: int, found: str
+    count: int, cut: int, sentence: str
 ) -> None:
     data = bytes(build_batch(RECORDS))[: -cut or None]
-    with pytest.raises(CorruptionError, match=found):
+    with pytest.raises(CorruptionError, match=sentence):
         starts_by_runs(data, RECORDS_AT, len(data), count)
