@@ -22,7 +22,7 @@ import pytest
 
 import minibroker as minibroker_package
 from minibroker.compilation import package_kind
-from tests.support import durations, schedule, skips
+from tests.support import durations, pure_tests, schedule, skips
 from tests.support.altered_settings import check_settings
 from tests.support.broker import Minibroker
 from tests.support.java import missing_java
@@ -78,11 +78,13 @@ class Durations:
 
 @pytest.hookimpl(trylast=True)  # what is deselected needs nothing
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the long tests first. Without Java, fail the tests that need it with a helpful sentence.
+    """Put the long tests first, and skip those that need the pure package. Without Java, fail the
+    tests that need it with a helpful sentence.
 
     Java is only asked for where a test needs it.
     """
     items.sort(key=lambda item: schedule.rank(item.nodeid))
+    pure_tests.skip_pure(items)
     needing = [item for item in items if item.get_closest_marker("java") is not None]
     sentence = missing_java() if needing else None
     if sentence is not None:

@@ -13,6 +13,7 @@ CI_VARIABLE = "CI"
 ALLOWED = {
     "no Kerberos: ": "only root installs it: .ci/run does, or says that it cannot",
     "no C compiler: ": "only root installs it: .ci/run does, or says that it cannot",
+    "runs on the pure package only: ": "the mark `pure` says why; the pure package runs it",
     "Kafka 4 takes no segment.bytes below 1 MiB": "true of every machine: 3.9.1 judges the case",
 }
 """Start of the reason of a skip → why it is allowed."""

@@ -74,7 +74,7 @@ if TYPE_CHECKING:
     Places = OrderedDict[PartitionKey, FetchPartition]
 
 Answer = TypeVar("Answer")
-AT_ONCE_MAX: Final = 256
+AT_ONCE_MAX: int = 256
 """Partitions, and topics, of a request that are looked at in one step."""
 _FIRST_VERSION_UNCONVERTED: Final = 10
 """From here on a consumer reads whatever is stored (zstd came last)."""

@@ -73,7 +73,7 @@ RUN_BYTES_MAX: Final = 256 * 1024
 """Bytes of collected answers with which a run ends, for the same reason."""
 REPEATED_BYTES_MAX: Final = 256
 """A longer header is read anew each time."""
-RUN_NS: Final = 500_000
+RUN_NS: int = 500_000
 """Time after which a run takes no further request; a run of Produce ends with its number."""
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 WRITE_HIGH_WATER_BYTES: Final = 1024 * 1024
-TURN_NS: Final = 1_000_000
+TURN_NS: int = 1_000_000
 """Time after which a connection begins no further run before the loop has polled its sockets."""
 
 

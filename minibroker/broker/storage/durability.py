@@ -13,7 +13,7 @@ Source: Kafka UnifiedLog.flush, LocalLog.markFlushed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from minibroker.broker.storage import names
 from minibroker.broker.storage.disk import Disk
@@ -27,7 +27,7 @@ from minibroker.clock import Clock
 if TYPE_CHECKING:
     from minibroker.kafka.errors import MinibrokerError
 
-SYNC_BYTES: Final = 64 << 20
+SYNC_BYTES: int = 64 << 20
 """A log with so many new bytes is synced at once. An fsync of as many takes some 25 ms, the CRCs of
 a start 10 ms."""
 

@@ -25,7 +25,7 @@ Source: Kafka UnifiedLog.analyzeAndValidateRecords, LogValidator, MemoryRecordsB
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.storage.record_checks import (
     Checked,
@@ -67,14 +67,16 @@ if TYPE_CHECKING:
 V2: Final = 2
 
 
-class Append(NamedTuple):
-    """The append that a check is for."""
+class Append:
+    """The append that a check is for. Constant."""
 
-    rules: AppendRules
-    now_ms: int
-    """Wall clock, ms."""
-    partition: object
-    """Only names the place in messages."""
+    __slots__ = ("now_ms", "partition", "rules")
+
+    def __init__(self, rules: AppendRules, now_ms: int, partition: object) -> None:
+        """`now_ms`: wall clock. `partition` only names the place in messages."""
+        self.rules = rules
+        self.now_ms = now_ms
+        self.partition = partition
 
 
 class CheckedSet(Checked):

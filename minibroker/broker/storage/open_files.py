@@ -243,7 +243,7 @@ class Windows:
         self.close_unused()
 
 
-WARM_BYTES_MIN: Final = 2 << 20
+WARM_BYTES_MIN: int = 2 << 20
 """At least this much is read from where a reader met something cold: it goes on behind that."""
 WARMED_FILES_MAX: Final = 256
 """Files of which the end of the last such read is remembered."""

@@ -48,7 +48,7 @@ from minibroker.kafka.records.crc import crc32c
 
 BATCHES_KEPT: Final = 5
 """As many requests as an idempotent producer may have in flight."""
-BATCHES_MAX: Final = 1_000_000
+BATCHES_MAX: int = 1_000_000
 """Headers that are read for one log after one start. The repetition of a batch that stands further
 back is refused, as Kafka refuses it."""
 

@@ -140,7 +140,7 @@ class _Shape:
         self.is_keyless = is_keyless
 
 
-SHAPES_MAX: Final = 1024
+SHAPES_MAX: int = 1024
 _shapes: dict[int, _Shape] = {}
 """Bytes of a record → the shape of the first one that was read. Those behind it have it, too, most
 often. Any thread adds, and nobody changes one."""

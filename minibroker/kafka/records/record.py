@@ -22,7 +22,7 @@ from minibroker.kafka.records.compression import NONE, decompress
 
 Header = tuple[str, bytes | None]
 
-DECOMPRESSED_BYTES_MAX: Final = 100 * 1024 * 1024
+DECOMPRESSED_BYTES_MAX: int = 100 * 1024 * 1024
 """Most bytes one batch may unfold to, as many as `socket.request.max.bytes` lets through
 uncompressed: a batch of a few KB can name gigabytes."""
 INT32_BYTES_MAX: Final = 5

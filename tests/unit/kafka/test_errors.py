@@ -148,7 +148,10 @@ def of_topics(answer: Any) -> dict[int, int]:
 @pytest.mark.parametrize(
     ("method", "request_", "version", "codes_of"),
     [
-        ("bounds", FETCH, 11, of_fetch),
+        pytest.param(
+            *("bounds", FETCH, 11, of_fetch),
+            marks=pytest.mark.pure("replaces Partition.bounds"),
+        ),
         ("offset_for_timestamp", LIST_OFFSETS, 5, of_topics),
         ("delete_records", DELETE_RECORDS, 1, of_topics),
     ],

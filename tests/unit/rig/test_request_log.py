@@ -152,6 +152,7 @@ async def test_a_wait_that_ends_with_an_error_is_noted_with_it(
     assert [request.error for request in log] == ["INVALID_REPLICATION_FACTOR", "REQUEST_TIMED_OUT"]
 
 
+@pytest.mark.pure("replaces fetch._respond")
 async def test_a_future_that_ends_with_an_error_is_noted_with_it(
     running: InProcessBroker, client: RawClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

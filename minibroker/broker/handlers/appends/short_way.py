@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from minibroker.broker.partitions.partition import Partition
 
 FIRST_VERSION: Final = 3
-BATCHES_MAX: Final = 256
+BATCHES_MAX: int = 256
 """A request with more batches gives the loop back in between (`produce`)."""
 _TOPICS_MAX: Final = 126
 """Most topics of a flexible request here: their number fits one byte, here and in the answer."""

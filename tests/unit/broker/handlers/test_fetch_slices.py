@@ -56,6 +56,7 @@ async def test_the_answer_is_the_one_of_a_single_slice(
     assert await answer_to(client, asked, version) == at_once
 
 
+@pytest.mark.pure("replaces fetch._respond_in_slices")
 @pytest.mark.usefixtures("tiny_slices")
 async def test_records_that_come_between_two_slices_are_news(
     running: InProcessBroker, client: RawClient, many: str, monkeypatch: pytest.MonkeyPatch

@@ -8,7 +8,7 @@ import pytest
 
 from minibroker.broker.partitions.partition import Partition
 from minibroker.broker.partitions.role import Leader
-from minibroker.broker.storage.partition_log import PartitionLog
+from minibroker.broker.storage.files import Files
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.protocol.messages.produce import (
     PartitionProduceData,
@@ -21,6 +21,8 @@ from tests.support.in_process import START_MS, batch_of
 from tests.support.record_requests import id_of, produce, result, stored
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tests.support.in_process import InProcessBroker, ManualClock, RawClient
 
 DAY_MS = 24 * 3600 * 1000
@@ -47,6 +49,7 @@ async def test_offsets_go_on_from_request_to_request(
     assert [(r.offset, r.value) for r in records] == [(0, b"a"), (1, b"b"), (2, b"c")]
 
 
+@pytest.mark.pure("counts calls of BatchHeader.__init__")
 @pytest.mark.parametrize(
     ("version", "transactional_id", "batch"),
     [
@@ -199,6 +202,7 @@ async def test_transactional_records_need_an_id(
 # A bug.
 
 
+@pytest.mark.pure("replaces Partition.append")
 async def test_a_bug_at_one_partition_is_its_error_and_the_others_are_written(
     running: InProcessBroker, client: RawClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -226,15 +230,15 @@ async def test_a_bug_at_one_partition_is_its_error_and_the_others_are_written(
 async def test_a_bug_in_writing_one_partition_leaves_the_others(
     running: InProcessBroker, client: RawClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_staged = PartitionLog.write_staged
+    write = Files.pwritev
 
-    def fail_at_0(self: PartitionLog) -> None:
-        if self.name.partition == 0 and self._tail.buffers:
+    def fail_at_0(fd: int, buffers: Sequence[bytes], position: int) -> int:
+        if b"worse" in b"".join(buffers):
             raise ZeroDivisionError("a bug")
-        write_staged(self)
+        return write(fd, buffers, position)
 
-    monkeypatch.setattr(PartitionLog, "write_staged", fail_at_0)
-    request = produce(batch_of(b"a"))
+    monkeypatch.setattr(Files, "pwritev", staticmethod(fail_at_0))
+    request = produce(batch_of(b"worse"))
     request.topic_data[0].partition_data.append(
         PartitionProduceData(index=1, records=batch_of(b"b"))
     )

@@ -349,6 +349,7 @@ async def test_flush_ms_syncs_records_of_that_age(
     assert len(rig.timers) == 0
 
 
+@pytest.mark.pure("replaces Durability.flush_later")
 @pytest.mark.parametrize("rig", [100], indirect=True)
 async def test_a_bug_in_the_sync_of_one_log_stops_no_other(
     rig: Rig, monkeypatch: pytest.MonkeyPatch

@@ -139,6 +139,7 @@ async def test_batches_that_take_long_delay_neither_short_ones_nor_those_of_othe
     assert (len(first.tasks), len(second.tasks)) == (2, 1)
 
 
+@pytest.mark.pure("replaces check_before_append")
 async def test_a_bug_in_the_check_reaches_the_waiting_caller(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -257,6 +257,7 @@ async def test_a_disk_that_hangs_stops_the_retention_of_its_own_logs_only(
     assert hanging.log_start_offset == 3
 
 
+@pytest.mark.pure("replaces log_reads.survey")
 async def test_a_log_that_cannot_be_read_stops_no_other(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:

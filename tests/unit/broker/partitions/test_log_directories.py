@@ -357,6 +357,7 @@ async def test_a_replica_to_come_is_made_where_it_was_wished(log_moves_rig: LogM
     assert log_moves_rig.replica("u").log.log_directory == log_moves_rig.paths[0]
 
 
+@pytest.mark.pure("replaces Partition.exchange_log")
 async def test_a_bug_in_the_exchange_takes_the_directory_offline(
     log_moves_rig: LogMovesRig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

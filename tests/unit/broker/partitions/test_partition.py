@@ -145,6 +145,7 @@ def test_lookups_see_staged_records(world: World) -> None:
     assert world.partition().offsets_before(-1, 5) == [3, 0]
 
 
+@pytest.mark.pure("replaces functions of log_reads")
 @pytest.mark.parametrize(
     ("method", "arguments"),
     [("offset_for_timestamp", (0,)), ("max_timestamp_offset", ()), ("offsets_before", (0, 1))],

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from struct import pack
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from minibroker.broker.server.handling import handle_call
-from minibroker.broker.storage.partition_log import PartitionLog
+from minibroker.broker.storage.files import Files
 from minibroker.kafka.error_codes import ErrorCode
-from minibroker.kafka.errors import StorageError
 from minibroker.kafka.protocol.messages.metadata import MetadataRequest
 from tests.support.in_process import TIMEOUT_S, request_frame
 from tests.support.record_requests import fetch_from, produce_values
@@ -71,15 +71,15 @@ async def test_it_is_told_of_each_answer_in_order_and_the_clients_get_them(serve
 async def test_a_write_that_the_disk_refuses_is_told_as_the_client_hears_it(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(self: PartitionLog) -> None:
-        raise StorageError("no room")
+    def refuse(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "no room")
 
     running = await serve()
     await running.create_topic("t")
     looking = Looking(running)
     async with await running.connect() as client:
         await client.call(produce_values("t", b"a"), 9)
-        monkeypatch.setattr(PartitionLog, "write_staged", refuse)
+        monkeypatch.setattr(Files, "pwritev", refuse)
         (topic,) = (await client.call(produce_values("t", b"b"), 9)).responses
         monkeypatch.undo()
     assert topic.partition_responses[0].error_code == ErrorCode.KAFKA_STORAGE_ERROR

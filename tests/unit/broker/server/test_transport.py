@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import os
 import socket
@@ -18,7 +19,7 @@ from minibroker.broker.server import transport as transport_module
 from minibroker.broker.server import write_queue
 from minibroker.broker.server.request_memory import BUFFER_BYTES
 from minibroker.broker.server.write_queue import TURN_BYTES, WriteQueue
-from minibroker.broker.storage.partition_log import PartitionLog
+from minibroker.broker.storage.files import Files
 from minibroker.broker.worker import Caller, Workers
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, StorageError
@@ -288,6 +289,7 @@ async def test_pipelined_requests_give_way_when_their_turn_is_over(
 # Back-pressure.
 
 
+@pytest.mark.pure("watches Dispatcher.finish")
 async def test_pipelined_requests_pile_up_no_more_than_the_bytes_of_a_run(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -668,12 +670,12 @@ async def test_a_disk_that_refuses_ends_a_connection_that_wants_no_answer(
     running = await serve()
     await running.create_topic("t")
 
-    def refuse(self: PartitionLog) -> None:
-        raise StorageError("no room")
+    def refuse(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "no room")
 
     async with await running.connect() as client:
         await client.call(produce_values("t", b"a"), 9)
-        monkeypatch.setattr(PartitionLog, "write_staged", refuse)
+        monkeypatch.setattr(Files, "pwritev", refuse)
         client.send(produce_values("t", b"b", acks=0), 9)
         assert await client.is_closed_by_broker()
         monkeypatch.undo()
@@ -693,13 +695,13 @@ async def test_pipelined_commits_are_not_answered_before_the_disk_has_them(
         topics=[OffsetCommitRequestTopic(name="t", partitions=[partition])],
     )
 
-    def refuse(self: PartitionLog) -> None:
-        raise StorageError("no room")
+    def refuse(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "no room")
 
     async with await running.connect() as client:
         await client.call(FindCoordinatorRequest(key="g"), 3)
         await client.call(commit, 8)
-        monkeypatch.setattr(PartitionLog, "write_staged", refuse)
+        monkeypatch.setattr(Files, "pwritev", refuse)
         client.writer.write(b"".join(request_frame(commit, 8, number) for number in range(3)))
         for number in range(3):
             client.expect(8, 8, number)

@@ -201,6 +201,7 @@ def test_a_topic_id_that_cannot_be_written_is_the_disks_failure(tmp_path: Path) 
     files.forget_pins()
 
 
+@pytest.mark.pure("replaces OffsetIndex.lookup_above")
 def test_an_index_that_cannot_be_read_is_an_error_of_the_storage(
     new_log: NewLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from minibroker.broker.storage import log_reads
 from minibroker.broker.storage.closing import close_logs
-from minibroker.broker.storage.indexes import IndexFile
+from minibroker.broker.storage.disk import Disk
 from minibroker.broker.storage.partition_log import clamped
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, StorageError
@@ -230,7 +230,7 @@ def test_an_index_that_cannot_be_read_fails_the_append_before_it_is_written(
         raise OSError(errno.EMFILE, "Too many open files")
 
     with monkeypatch.context() as patch:
-        patch.setattr(IndexFile, "entry_bytes", refuse)
+        patch.setattr(Disk, "pread", refuse)
         with pytest.raises(StorageError, match="Too many open files"):
             append_records(log, batch(b"lost"), 0, NOW_MS)
     log.write_staged()

@@ -74,6 +74,7 @@ def log(tmp_path: Path) -> PartitionLog:
     return open_manager(str(tmp_path)).create_log("t", 0, TOPIC_ID, config())
 
 
+@pytest.mark.pure("replaces Segment.note_append")
 @pytest.mark.parametrize("error", ERRORS, ids=repr)
 def test_bytes_without_their_account_take_the_directory_offline(
     log: PartitionLog, error: Exception, monkeypatch: pytest.MonkeyPatch
@@ -97,6 +98,7 @@ def test_a_write_that_fails_leaves_no_trace(
     assert values_of(log) == [b"before", b"after"]
 
 
+@pytest.mark.pure("replaces Segment.cut")
 @pytest.mark.parametrize("error", ERRORS[2:], ids=repr)
 def test_an_append_that_cannot_be_taken_back_takes_the_directory_offline(
     log: PartitionLog, error: Exception, monkeypatch: pytest.MonkeyPatch
@@ -138,6 +140,7 @@ def test_a_marker_without_its_entry_takes_the_directory_offline(
     assert_offline(log, lambda: abort(log))
 
 
+@pytest.mark.pure("replaces Segment.truncate_to")
 @pytest.mark.parametrize("error", ERRORS, ids=repr)
 @pytest.mark.parametrize("after", [0, 1, 2])
 def test_a_truncation_that_is_cut_off_takes_the_directory_offline(
@@ -151,6 +154,7 @@ def test_a_truncation_that_is_cut_off_takes_the_directory_offline(
     assert_offline(log, lambda: log.truncate_to(1))
 
 
+@pytest.mark.pure("replaces Segments.add")
 @pytest.mark.parametrize("error", ERRORS, ids=repr)
 def test_a_log_that_cannot_begin_anew_takes_the_directory_offline(
     log: PartitionLog, error: Exception, monkeypatch: pytest.MonkeyPatch
@@ -167,8 +171,15 @@ def test_segments_that_a_disk_does_not_rename_stay_in_service(
     """Retention comes again: a full disk may have room by then."""
     fill_segments(log, 4)
     log.advance_log_start(3)
+    replace = Files.replace
+
+    def refuse_the_second(files: Files, old_path: str, new_path: str) -> None:
+        if f"{1:020d}" in old_path:
+            raise error
+        replace(files, old_path, new_path)
+
     with monkeypatch.context() as patched:
-        patched.setattr(Segment, "mark_deleted", failing(error, after=1, then=Segment.mark_deleted))
+        patched.setattr(Files, "replace", refuse_the_second)
         with pytest.raises(StorageError) as caught:
             log.remove_segments(list(log.segments)[:3])
         assert not isinstance(caught.value, HalfChangedError)
@@ -177,6 +188,7 @@ def test_segments_that_a_disk_does_not_rename_stay_in_service(
     log.remove_segments(list(log.segments)[:2])
 
 
+@pytest.mark.pure("replaces Segments.remove")
 @pytest.mark.parametrize("error", ERRORS[2:], ids=repr)
 def test_a_removal_that_is_cut_off_takes_the_directory_offline(
     log: PartitionLog, error: Exception, monkeypatch: pytest.MonkeyPatch
@@ -196,6 +208,7 @@ def test_a_segment_with_half_of_its_names_takes_the_directory_offline(
     assert_offline(log, lambda: log.remove_segments(list(log.segments)[:1]))
 
 
+@pytest.mark.pure("replaces Segments.replace")
 @pytest.mark.parametrize("error", ERRORS, ids=repr)
 def test_compacted_segments_that_are_exchanged_in_part_take_the_directory_offline(
     log: PartitionLog, error: Exception, monkeypatch: pytest.MonkeyPatch

@@ -124,6 +124,7 @@ def repeated(record: bytes, count: int, codec: int = 4) -> bytes:
     return batch(attributes=codec, payload=payload, count=count, last_offset_delta=count - 1)
 
 
+@pytest.mark.pure("counts calls of read_varint")
 @pytest.mark.parametrize("record", [ONE, bytes(7)])
 def test_records_out_of_order_are_read_for_some_way_only(
     record: bytes, monkeypatch: pytest.MonkeyPatch
@@ -151,6 +152,7 @@ def test_a_fault_behind_the_first_offset_out_of_order_is_told_first() -> None:
         assert code_of(data) == code
 
 
+@pytest.mark.pure("replaces contents._read_all")
 def test_more_records_than_the_bytes_have_room_for_are_not_begun(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
 from minibroker.broker.config.topic import TopicConfig
 from minibroker.broker.storage import log_reads, retention
+from minibroker.broker.storage.files import Files
+from minibroker.broker.storage.indexes import IndexRule
 from minibroker.broker.storage.log_reads import survey
 from minibroker.broker.storage.segment import Segment
 from minibroker.kafka.errors import KafkaError
@@ -35,14 +38,21 @@ MB = 1_000_000
 HOUR_MS = 3_600_000
 
 
-class OneSegment:
-    """A segment of which only what retention asks for is there."""
+class OneSegment(NamedTuple):
+    """Facts of a segment that retention asks for."""
 
-    def __init__(self, base_offset: int, size_bytes: int, max_timestamp: int = NOW_MS) -> None:
-        self.base_offset = base_offset
-        self.size_bytes = size_bytes
-        self.max_timestamp = max_timestamp
-        self.modified_ms = 0
+    base_offset: int
+    size_bytes: int
+    max_timestamp: int = NOW_MS
+    modified_ms: int = 0
+
+    def segment(self) -> Segment:
+        """Return a segment with these facts. It has no file: `created_ms` is its time."""
+        disk = SimpleNamespace(files=Files())
+        segment = Segment(disk, "no/such/directory", self.base_offset, created_ms=self.modified_ms)  # type: ignore[arg-type]
+        segment.note_survey(self.size_bytes, -1, self.base_offset)
+        segment.index_rule = IndexRule(self.base_offset, self.max_timestamp)
+        return segment
 
 
 def count_of(
@@ -54,7 +64,7 @@ def count_of(
     **overrides: object,
 ) -> int:
     return retention.expired(
-        segments,  # type: ignore[arg-type]
+        [facts.segment() for facts in segments],
         config(**overrides) if overrides else DEFAULTS,
         log_start_offset=start,
         log_end_offset=end,
@@ -88,9 +98,7 @@ def test_by_time_the_largest_timestamp_counts() -> None:
 
 
 def test_where_no_record_has_a_time_the_files_own_counts() -> None:
-    segment = OneSegment(0, 1, -1)
-    segment.modified_ms = NOW_MS
-    log = [segment, OneSegment(10, 1)]
+    log = [OneSegment(0, 1, -1, modified_ms=NOW_MS), OneSegment(10, 1)]
     assert count_of(*log, end=20, retention_ms=1000, now_ms=NOW_MS + 1000) == 0
     assert count_of(*log, end=20, retention_ms=1000, now_ms=NOW_MS + 1001) == 2
 

@@ -143,8 +143,8 @@ def test_a_run_is_read_alike_whatever_layout_its_size_had_before(
 
 
 def test_shapes_of_records_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contents, "_shapes", {})
-    monkeypatch.setattr(contents, "_layouts", {})
+    contents._shapes.clear()
+    contents._layouts.clear()
     monkeypatch.setattr(contents, "SHAPES_MAX", 50)
     for size in range(contents.SHAPES_MAX + 10):
         contents_of(build_batch([Record(0, BASE, b"k", b"v" * size)]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -140,7 +141,9 @@ def test_its_upkeep(
     assert (done.merged_files, done.into_files, done.removed_files) == (3, 1, 0)
     assert offsets_in(file_format, place) == [0, 1, 10, 11, 20, 21]
     later_ms = SystemClock().now_ms() + 2 * maintenance.LEFT_FOR_MS
-    monkeypatch.setattr(SystemClock, "now_ms", lambda self: later_ms)
+    monkeypatch.setattr(
+        maintenance, "SystemClock", lambda: SimpleNamespace(now_ms=lambda: later_ms)
+    )
     done = maintenance.run(plan)
     assert (done.merged_files, done.removed_files) == (0, 3)
     assert offsets_in(file_format, place) == [0, 1, 10, 11, 20, 21]
