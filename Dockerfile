@@ -6,15 +6,16 @@
 ARG PYTHON=3.13
 
 FROM python:${PYTHON}-slim-bookworm AS build
-# For strip, and for gssapi, which has no wheel; only here. Whatever version Debian has at the time of the build.
+# For strip, the compiled modules, and gssapi, which has no wheel; only here. Whatever version Debian has at the time of the build.
 # hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install -y --no-install-recommends binutils gcc libc6-dev libkrb5-dev \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE ./
+COPY .ci/compiled_wheel.py ./.ci/
 COPY minibroker ./minibroker
-RUN pip wheel --no-cache-dir --wheel-dir /wheels '.[uvloop,regex,control,registry,security,kerberos]'
+RUN HATCH_BUILD_HOOK_ENABLE_CUSTOM=1 pip wheel --no-cache-dir --wheel-dir /wheels '.[uvloop,regex,control,registry,security,kerberos]'
 COPY minibroker/container/image ./image
 RUN sh image/install.sh /layer /wheels
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from benchmarks import machine, plan, table
 from benchmarks.choices import Choices
+from benchmarks.compiled import use_compiled
 from benchmarks.metrics import EXTRA_ROWS, ROWS, USUAL_ROWS
 from benchmarks.peers import all_peers
 from benchmarks.runner import Runner
@@ -16,7 +17,9 @@ from tests.support.made import ROOT
 def main(arguments: list[str] | None = None) -> int:
     """Returns 1 when a row broke down, 0 otherwise: falling short of a goal is a result."""
     options = _parser().parse_args(arguments)
-    facts = machine.facts()
+    if options.compiled:
+        use_compiled()
+    facts = {**machine.facts(), "package": "compiled" if options.compiled else "pure"}
     machine.warn_if_busy(facts)
     peers = [peer for peer in all_peers() if peer.name in options.only]
     chosen = plan.QUICK if options.quick else plan.FULL
@@ -51,6 +54,9 @@ def _parser() -> argparse.ArgumentParser:
         default=list(USUAL_ROWS),
         metavar="ROW,…",
         help=f"of {', '.join(ROWS)}; without {', '.join(EXTRA_ROWS)} when none is named",
+    )
+    parser.add_argument(
+        "--compiled", action="store_true", help="minibroker's compiled package (a C compiler)"
     )
     parser.add_argument("--quick", action="store_true", help="small loads, to try it out")
     parser.add_argument(

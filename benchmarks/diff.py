@@ -5,6 +5,7 @@ row of both sides, the sides in turn; the next round begins with the other side.
 median of the ratios of the rounds and their range. CPU of the broker comes first: it is steady
 where the client takes the cores. A ratio below 1 is cheaper, or quicker, than the base.
 
+`--compiled` measures the compiled package of this checkout: against `HEAD`, what compiling brings.
 `--instructions` counts instead of timing: that shows a percent, and beside other work too.
 """
 
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks import instructions, scale_wire, wire
+from benchmarks.compiled import compiled_package
 from benchmarks.rows.raw import RawClient
 from benchmarks.sides import (
     ROOT,
@@ -141,9 +143,9 @@ def compare(
     return pairs
 
 
-def table(pairs: Mapping[str, Sequence[tuple[float, float]]], base: str) -> str:
+def table(pairs: Mapping[str, Sequence[tuple[float, float]]], base: str, own: str = "here") -> str:
     """Return medians and ranges as a Markdown table, the figures of CPU first."""
-    lines = [f"| figure | {base} | here | here / {base} | range |", "|---|---:|---:|---:|---:|"]
+    lines = [f"| figure | {base} | {own} | {own} / {base} | range |", "|---|---:|---:|---:|---:|"]
     for figure in sorted(pairs, key=lambda name: "CPU" not in name):
         bases, owns = zip(*pairs[figure], strict=True)
         ratios = [own_value / base_value for base_value, own_value in pairs[figure]]
@@ -165,8 +167,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if options.instructions:
             instructions.require_valgrind()
-        base, own = checkout_of(options.base), Side("here", ROOT)
-        print(table(compare(base, own, names, rounds, rows), base.name))
+        base = checkout_of(options.base)
+        own = Side("compiled", compiled_package()) if options.compiled else Side("here", ROOT)
+        print(table(compare(base, own, names, rounds, rows), base.name, own.name))
     except instructions.CounterError as error:
         print(error, file=sys.stderr)
         return 1
@@ -178,6 +181,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("base", help="the commit to compare with")
     parser.add_argument(
         "--instructions", action="store_true", help="count instructions of a request (valgrind)"
+    )
+    parser.add_argument(
+        "--compiled", action="store_true", help="this checkout's compiled package (a C compiler)"
     )
     parser.add_argument("--rounds", type=int, help="rounds of each row (default 5; counted: 1)")
     parser.add_argument(

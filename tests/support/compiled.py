@@ -28,6 +28,8 @@ PACKAGE: Final = "minibroker"
 BUILD: Final = "build"
 """Directory of what make fetches for tests; the tree gets a link to it."""
 LEVEL_VARIABLE: Final = "MYPYC_OPT_LEVEL"
+USUAL_LEVEL: Final = "1"
+"""The level of the wheels that are released."""
 _ENABLED: Final = {"HATCH_BUILD_HOOK_ENABLE_CUSTOM": "1"}
 
 

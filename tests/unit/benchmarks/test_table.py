@@ -149,6 +149,8 @@ def test_the_table_has_cpu_first_and_medians_with_their_range() -> None:
         "| start, CPU s | 1.00 | 1.00 | 1.000 | 0.900 to 1.200 |",
         "| start, s | 2.00 | 2.00 | 1.000 | 1.000 to 1.000 |",
     ]
+    lines = diff.table(pairs, "abc", "compiled").splitlines()
+    assert lines[0] == "| figure | abc | compiled | compiled / abc | range |"
 
 
 def test_a_row_that_does_not_exist_is_refused_with_those_that_do(
