@@ -6,6 +6,7 @@ runs many more tests on the one that is released. Both brokers are processes, an
 
 from __future__ import annotations
 
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -104,6 +105,12 @@ def test_the_wheel_is_compiled_and_the_checkout_stays_pure(programs: Path, tmp_p
     assert list((ROOT / "minibroker").rglob("*.c")) == []
 
 
+def test_the_compiler_of_a_release_is_the_one_that_tests_have() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    hook = project["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]["custom"]
+    assert set(hook["dependencies"]) <= set(project["project"]["optional-dependencies"]["test"])
+
+
 def test_a_compiled_base_install_is_small(programs: Path) -> None:
     assert installed_size(programs.parent).wheels <= BASE_BYTES_MAX
 
@@ -177,6 +184,6 @@ def answers_to(broker: Minibroker, topic: str, batches: list[bytes]) -> list[Any
 
 
 def log_of(broker: Minibroker, topic: str) -> bytes:
-    """Return the bytes of the only segment of the topic."""
-    (segment,) = (broker.data_dir / f"{topic}-0").glob("*.log")
-    return segment.read_bytes()
+    """Return the bytes of the topic's segments, in their order."""
+    segments = sorted((broker.data_dir / f"{topic}-0").glob("*.log"))
+    return b"".join(segment.read_bytes() for segment in segments)

@@ -24,6 +24,7 @@ KILLED_JOBS = "tests/pipeline/test_killed_jobs.py"
 LONGEST = (
     KILLED_JOBS,
     "tests/integration/test_examples.py",
+    "tests/integration/test_compiled_package.py",
     "tests/integration/test_faults_of_requests.py",
     "tests/integration/test_clients.py",
     "tests/integration/test_groups.py",
