@@ -84,6 +84,7 @@ async def settle(consumer: Consumer, *parts: FetchPartition) -> None:
     assert consumer.session.news == {}
 
 
+@pytest.mark.pure("counts calls of Partition.read_below")
 async def test_a_partition_without_news_is_not_read(
     consumer: Consumer, running: InProcessBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:

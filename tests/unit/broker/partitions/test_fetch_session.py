@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
 
 import pytest
 
@@ -22,12 +22,10 @@ from minibroker.broker.partitions.fetch_session import (
     PartitionKey,
     next_epoch,
 )
+from minibroker.broker.partitions.partition import Partition
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.protocol.messages.fetch import EpochEndOffset, PartitionData
 from tests.support.in_process import ManualClock
-
-if TYPE_CHECKING:
-    from minibroker.broker.partitions.partition import Waiter
 
 KEYS = [("t", index) for index in range(8)]
 
@@ -345,22 +343,10 @@ def test_a_session_that_was_not_used_since_it_is_old_is_not_weighed_by_size(
 # Partitions without news.
 
 
-class Watched:
-    """A partition that was read to its end, as far as sessions see it."""
-
-    def __init__(self) -> None:
-        self.watchers: set[Waiter] = set()
-
-    def change(self) -> None:
-        for watcher in list(self.watchers):
-            watcher.on_progress()
-        self.watchers.clear()
-
-    def watch(self, watcher: Waiter) -> None:
-        self.watchers.add(watcher)
-
-    def unwatch(self, watcher: Waiter) -> None:
-        self.watchers.discard(watcher)
+def read_to_its_end() -> Partition:
+    """Return a partition whose watchers are told by `tell_readers`: it needs no log for that."""
+    no_appends = SimpleNamespace()
+    return Partition(no_appends, topic="t", index=0, topic_id=bytes(16))  # type: ignore[arg-type]
 
 
 class Counting:
@@ -376,11 +362,11 @@ class Counting:
         """Not called here."""
 
 
-def settle(context: FetchContext) -> dict[PartitionKey, Any]:
+def settle(context: FetchContext) -> dict[PartitionKey, Partition]:
     """Answer with nothing, all partitions read to their ends; what they watch now."""
-    watched: dict[PartitionKey, Any] = {}
+    watched: dict[PartitionKey, Partition] = {}
     for key, partition in context:
-        watched[key] = partition.read_to_end_of = Watched()  # type: ignore[assignment]
+        watched[key] = partition.read_to_end_of = read_to_its_end()
     answer(context)
     return watched
 
@@ -393,7 +379,7 @@ def test_a_partition_read_to_the_end_has_no_turn_before_it_changes(
     context = ask(cache, session_id, 2)
     assert (list(context), context.has_settled) == ([], True)
     for index in (3, 0, 2):
-        watched[KEYS[index]].change()
+        watched[KEYS[index]].tell_readers()
     context = ask(cache, session_id, 3)
     assert [key for key, _ in context] == [KEYS[0], KEYS[2], KEYS[3]]
     answer(context, p0=result(size=5))
@@ -412,7 +398,7 @@ def test_a_partition_with_more_records_keeps_its_turn(
     session_id = begin(cache, KEYS[0])
     context = ask(cache, session_id, 1)
     for _, partition in context:
-        partition.read_to_end_of = Watched()  # type: ignore[assignment]
+        partition.read_to_end_of = read_to_its_end()
     answer(context, p0=outcome)
     context = ask(cache, session_id, 2)
     assert ([key for key, _ in context], context.has_settled) == ([KEYS[0]], False)
@@ -446,10 +432,10 @@ def test_a_fetch_that_waits_hears_of_news_once(cache: FetchSessionCache) -> None
     assert list(context) == []
     waiter = Counting()
     context.hang(waiter)
-    watched[KEYS[1]].change()
+    watched[KEYS[1]].tell_readers()
     assert waiter.count == 1
     assert [partition.index for partition in context.more()] == [1]
     assert context.more() == []
     context.leave(waiter)
-    watched[KEYS[0]].change()
+    watched[KEYS[0]].tell_readers()
     assert waiter.count == 1
