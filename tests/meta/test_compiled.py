@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
+ERRORS_WITH_A_CAUSE: Final = ("HalfChangedError", "StorageError", "SyncError")
 SCOPES: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
@@ -126,6 +127,16 @@ def native_classes() -> set[str]:
     return native
 
 
+@functools.cache
+def compiled_classes() -> set[str]:
+    """Return the full names of all classes of the compiled modules."""
+    return {
+        f"{module_of(path)}.{class_.name}"
+        for path in compiled_paths()
+        for class_ in nodes_of(path, ast.ClassDef)
+    }
+
+
 def full_bases(path: Path, class_: ast.ClassDef) -> list[str]:
     """Return the full names of a class's bases, but for `Generic[…]`."""
     nodes = [base.value if isinstance(base, ast.Subscript) else base for base in class_.bases]
@@ -205,6 +216,21 @@ def names_for_the_checker(path: Path) -> set[str]:
     }
 
 
+def test_an_error_of_storage_gets_its_cause_from_its_maker() -> None:
+    """`raise … from error` loses its cause, and `StorageError.is_lasting` looks at that one.
+    `PartitionDirectory.failed` sets it.
+    """
+    places = [
+        f"{name_of(path)}:{node.lineno}"
+        for path in compiled_paths()
+        for node in nodes_of(path, ast.Raise)
+        if node.cause is not None
+        and isinstance(node.exc, ast.Call)
+        and dotted(node.exc.func) in ERRORS_WITH_A_CAUSE
+    ]
+    assert_none(places, "the cause is lost once it is compiled:")
+
+
 # A test that replaces a part of a compiled module: its callers are compiled, and do not look it up.
 
 
@@ -245,7 +271,7 @@ def replaced(path: Path, call: ast.Call) -> str:
         name = rest[0].value if isinstance(rest[0], ast.Constant) else "?"
     if owner in compiled_names():
         return "" if is_looked_up(owner, name) else f"{owner}.{name}"
-    return f"{owner}.{name}" if owner in native_classes() else ""
+    return f"{owner}.{name}" if owner in compiled_classes() else ""
 
 
 def test_a_test_that_replaces_a_compiled_part_is_marked_pure() -> None:

@@ -58,6 +58,7 @@ from minibroker.kafka.records.message_set import (
     set_timestamp,
 )
 from minibroker.kafka.records.record import Record, TooManyRecordsError
+from minibroker.kafka.records.turns import in_turns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -129,19 +130,19 @@ def check_message_set(records: memoryview, append: Append) -> Checked:
     first = headers[0][1]
     rules = append.rules
     codec = NONE
-    for _, header in headers:
+    for _, header in in_turns(headers):
         codec = header.codec or codec
     target = codec if rules.codec is None else rules.codec
     if codec == NONE and target == NONE and first.magic == rules.magic:
         return _check_plain(records, headers, append)
-    for _, header in headers:
+    for _, header in in_turns(headers):
         _check_batch(header, first, append)
     decoded: list[Record] = []
     for position, header in headers:
         inner = _decode(records, position, header, append)
         _check_records(inner, header, append)
         decoded += inner
-    is_numbered = all(record.offset == index for index, record in enumerate(decoded))
+    is_numbered = all(record.offset == index for index, record in enumerate(in_turns(decoded)))
     if codec == target and first.magic == rules.magic == V1 and is_numbered:
         return _check_wrapper(records, decoded, append)
     return build(decoded, target, append)
@@ -246,7 +247,7 @@ def _check_plain(
         elif header.is_append_time or header.max_timestamp < NO_TIMESTAMP:
             timestamp = max(header.max_timestamp, NO_TIMESTAMP)
             _set_time(records, position, header, timestamp, is_append_time=False)
-    largest = max(header.max_timestamp for _, header in headers)
+    largest = max(header.max_timestamp for _, header in in_turns(headers))
     positions = [position for position, _ in headers]
     return _as_set(
         records, append, magic=first.magic, count=len(headers), largest=largest, positions=positions
@@ -257,7 +258,7 @@ def _check_wrapper(records: memoryview, decoded: list[Record], append: Append) -
     """Check a wrapper of format 1 whose inner offsets are 0, 1, 2 …: its own offset says all."""
     header = read_header(records)
     is_append_time = append.rules.is_append_time
-    largest = max(NO_TIMESTAMP, *(record.timestamp for record in decoded))
+    largest = max(NO_TIMESTAMP, *(record.timestamp for record in in_turns(decoded)))
     timestamp = append.now_ms if is_append_time else largest
     if header.max_timestamp != timestamp or header.is_append_time != is_append_time:
         _set_time(records, 0, header, timestamp, is_append_time=is_append_time)
@@ -317,7 +318,9 @@ def _built_set(decoded: list[Record], codec: int, base_offset: int, append: Appe
         ) from error
     built = memoryview(message_set)
     positions = _check_sizes(built, append)
-    largest = max(record.timestamp for record in decoded) if append_time is None else append_time
+    largest = append_time
+    if largest is None:
+        largest = max(record.timestamp for record in in_turns(decoded))
     return _as_set(
         built, append, magic=rules.magic, count=len(decoded), largest=largest, positions=positions
     )
@@ -328,7 +331,7 @@ def _check_sizes(built: memoryview, append: Append) -> list[int]:
     messages, in bytes. Raises KafkaError.
     """
     positions = []
-    for position, header in iterate_headers(built):
+    for position, header in in_turns(iterate_headers(built)):
         if header.size_bytes > append.rules.max_message_bytes:
             raise _too_large(header.size_bytes, append)
         positions.append(position)

@@ -97,10 +97,16 @@ class PartitionDirectory:
     def failed(
         self, action: str, error: Exception, kind: type[StorageError] = StorageError
     ) -> StorageError:
-        """Return the error for people: `action` cannot be done to the partition."""
-        return kind(
+        """Return the error for people: `action` cannot be done to the partition.
+
+        Its cause is set here, because compiled code loses the `from` of a `raise`; whether the
+        directory goes offline hangs on it (`StorageError.is_lasting`).
+        """
+        failure = kind(
             f"cannot {action} {self.name} in {self.path}: {error}", log_directory=self.log_directory
         )
+        failure.__cause__ = error
+        return failure
 
     @contextmanager
     def whole_change(self, action: str) -> Iterator[None]:

@@ -45,6 +45,7 @@ from minibroker.kafka.ids import NO_PRODUCER_EPOCH, NO_SEQUENCE
 from minibroker.kafka.records.batch import SEQUENCE_MAX, BatchHeader, subtract_from_sequence
 from minibroker.kafka.records.control import TransactionMarker
 from minibroker.kafka.records.crc import crc32c
+from minibroker.kafka.records.turns import in_turns
 
 BATCHES_KEPT: Final = 5
 """As many requests as an idempotent producer may have in flight."""
@@ -510,7 +511,7 @@ def _is_expired(entry: ProducerEntry, now_ms: int, expiration_ms: int) -> bool:
 def encode_snapshot(producers: Mapping[int, ProducerEntry]) -> bytes:
     """Return the content of a `.snapshot` file, format version 1, as Kafka 3.9 writes it."""
     body = bytearray(_SNAPSHOT_HEAD.pack(_SNAPSHOT_VERSION, 0, len(producers)))
-    for producer_id in sorted(producers):
+    for producer_id in in_turns(sorted(producers)):
         entry = producers[producer_id]
         batch = entry.batches[-1] if entry.batches else RecentBatch(NO_SEQUENCE, -1, 0, -1)
         body += _SNAPSHOT_ENTRY.pack(
@@ -546,7 +547,7 @@ def parse_snapshot(data: bytes) -> dict[int, ProducerEntry]:
     if len(data) != _SNAPSHOT_HEAD.size + count * _SNAPSHOT_ENTRY.size:
         raise CorruptionError(f"producer snapshot announces {count} entries in {len(data)} bytes")
     producers: dict[int, ProducerEntry] = {}
-    for fields in _SNAPSHOT_ENTRY.iter_unpack(data[_SNAPSHOT_HEAD.size :]):
+    for fields in in_turns(_SNAPSHOT_ENTRY.iter_unpack(data[_SNAPSHOT_HEAD.size :])):
         producer_id, epoch, sequence, offset, delta, timestamp, coordinator_epoch, start = fields
         batches = (RecentBatch(sequence, offset, delta, timestamp),) if offset >= 0 else ()
         producers[producer_id] = ProducerEntry(

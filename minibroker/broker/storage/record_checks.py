@@ -55,6 +55,7 @@ from minibroker.kafka.records.record import (
     parse_records,
     wrap_int64,
 )
+from minibroker.kafka.records.turns import in_turns
 
 if TYPE_CHECKING:
     from minibroker.broker.config.topic import TopicConfig
@@ -326,7 +327,8 @@ def read_records(  # noqa: PLR0917  the arguments of `check_contents`
 def facts_of(decoded: Sequence[Record]) -> Iterator[RecordFacts]:
     """Return the facts that `check_records` looks at."""
     return (
-        RecordFacts(record.offset, record.timestamp, record.key is not None) for record in decoded
+        RecordFacts(record.offset, record.timestamp, record.key is not None)
+        for record in in_turns(decoded)
     )
 
 
@@ -378,7 +380,7 @@ def _is_in_bounds(timestamp: int, rules: AppendRules, now_ms: int) -> bool:
 
 def check_can_be_built(decoded: Sequence[Record], partition: object) -> None:
     """Raise KafkaError for a timestamp below -1: Kafka builds no batch with one."""
-    if any(record.timestamp < NO_TIMESTAMP for record in decoded):
+    if any(record.timestamp < NO_TIMESTAMP for record in in_turns(decoded)):
         raise KafkaError(
             ErrorCode.UNKNOWN_SERVER_ERROR, f"a record for {partition} has a negative timestamp"
         )

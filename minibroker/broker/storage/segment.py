@@ -605,10 +605,12 @@ class Segment:
             for path in marked:
                 self._disk.files.replace(path, path.removesuffix(names.DELETED))
         except OSError as error:
-            raise HalfChangedError(
+            failure = HalfChangedError(
                 f"cannot put {self.log_path} back in service: {error}",
                 log_directory=self.directory.rpartition("/")[0] or "/",
-            ) from error
+            )
+            failure.__cause__ = error
+            raise failure from error
         self.return_to_service()
 
     def return_to_service(self) -> None:

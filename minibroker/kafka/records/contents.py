@@ -35,6 +35,7 @@ from minibroker.kafka.records.record import (
     read_varint,
     wrap_int64,
 )
+from minibroker.kafka.records.turns import TURN, let_others_run
 
 Bytes = bytes | memoryview
 
@@ -178,6 +179,8 @@ def _read_all(  # noqa: C901, PLR0912, PLR0915, PLR0917  calls would cost more t
     index, look_at = 0, 0 if (count := header.count) >= _RUN_MIN else count
     while index < count:
         if index >= look_at:
+            if index:
+                let_others_run()
             alike, stop, time, is_keyless = _read_run(body, position, end, index, count)
             if alike:
                 has_null_key = has_null_key or is_keyless
@@ -374,7 +377,9 @@ def _behind_headers(body: Bytes, at: int, room: int) -> tuple[int, int]:
     room -= count
     if room < 0:
         raise TooManyRecordsError("the records have more headers than such a batch may have")
-    for _ in range(count):
+    for number in range(count):
+        if number & TURN == TURN:
+            let_others_run()
         size = body[at]
         if size > 0x7F or size & 1:
             size, at = read_varint(body, at)
@@ -413,6 +418,8 @@ def iterate_records(
     append_time = header.max_timestamp if header.is_append_time else None
     position = 0
     for index in range(header.count):
+        if index & TURN == TURN:
+            let_others_run()
         try:
             start, stop = _frame(body, position, index, is_framed)
             delta, at = read_varint(body, start + 1, INT64_BYTES_MAX)

@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 from minibroker.kafka.errors import CorruptionError
 from minibroker.kafka.records.batch import RECORDS_AT, BatchHeader, read_header
 from minibroker.kafka.records.compression import NONE, decompress
+from minibroker.kafka.records.turns import TURN, let_others_run
 
 Header = tuple[str, bytes | None]
 
@@ -97,8 +98,13 @@ def count_records(buffer: bytes | memoryview, position: int, end: int, count: in
     it.
     """
     _check_count(count, end - position)
+    remaining = count
     try:
-        position = _walk(buffer, position, count, array("q"))
+        while remaining > 0:
+            position = _walk(buffer, position, min(remaining, _WALK_MAX), array("q"))
+            remaining -= _WALK_MAX
+            if remaining > 0:
+                let_others_run()
     except IndexError:
         position = end + 1
     if position > end:
@@ -146,6 +152,7 @@ def size_runs(buffer: bytes, position: int, end: int, count: int) -> SizeRuns:
                 # Lengths that change cost a look for each so many records.
                 walk = min(max(4 * walk, _WALK_MIN), _WALK_MAX)
                 singly = min(walk, remaining)
+                let_others_run()
                 position = _walk(buffer, position, singly, sizes)
                 counts += _ONCE * singly
                 remaining -= singly
@@ -292,6 +299,8 @@ def parse_records(body: bytes, header: BatchHeader, headers_max: int | None = No
     records: list[Record] = []
     position = 0
     for index in range(count):
+        if index & TURN == TURN:
+            let_others_run()
         try:
             record, position = _parse_record(
                 body, position, base_offset, base_timestamp, append_time, room
@@ -382,7 +391,9 @@ def _read_headers(
         raise CorruptionError(f"record declares {count} headers in {end - position} bytes")
     room.take(count)
     headers: list[Header] = []
-    for _ in range(count):
+    for number in range(count):
+        if number & TURN == TURN:
+            let_others_run()
         key, position = _read_bytes(body, position, end)
         if key is None:
             raise CorruptionError("record has a header without a key")

@@ -263,6 +263,7 @@ async def test_nothing_is_handled_behind_a_failed_produce_without_acks(serve: Se
     assert running.partitions.get("t", 0).log_end_offset == 1
 
 
+@pytest.mark.pure("watches ClientTransport._hold_back")
 async def test_pipelined_requests_give_way_when_their_turn_is_over(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -214,3 +215,11 @@ def test_a_damaged_file_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "partition.metadata").write_text(text)
     with pytest.raises(CorruptionError, match=r"partition\.metadata"):
         read_metadata(REAL_FILES, str(tmp_path))
+
+
+def test_a_failure_has_its_cause_before_it_is_raised(path: str) -> None:
+    """Compiled code loses `from`, and a disk that will fail again takes its directory offline."""
+    refusal = OSError(errno.EIO, "Input/output error")
+    failure = directory(path).failed("read", refusal)
+    assert failure.__cause__ is refusal
+    assert failure.is_lasting
