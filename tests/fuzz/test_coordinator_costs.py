@@ -314,6 +314,7 @@ async def hold_of(client: Client, scene: Scene, count: int) -> int:
     return work.longest_hold
 
 
+@pytest.mark.pure("counts lines of Python between two turns of the loop")
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
 async def test_no_step_holds_the_loop_for_long(client: Client, scene: Scene) -> None:
     await hold_of(client, scene, 1)  # imports, caches

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
 ERRORS_WITH_A_CAUSE: Final = ("HalfChangedError", "StorageError", "SyncError")
+TYPES_OF_INTERPRETED_CODE: Final = {
+    *("CodeType", "CoroutineType", "FrameType", "FunctionType", "GeneratorType", "MethodType"),
+}
 SCOPES: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
@@ -214,6 +217,19 @@ def names_for_the_checker(path: Path) -> set[str]:
         if isinstance(node, ast.Import | ast.ImportFrom)
         for alias in node.names
     }
+
+
+def test_nobody_asks_for_the_type_of_interpreted_code() -> None:
+    """A compiled function, method, generator or coroutine is of another type, of C."""
+    places = [
+        f"{name_of(path)}:{node.lineno} {alias.name}"
+        for path in sources("minibroker/broker", "minibroker/kafka", "minibroker/rig")
+        for node in nodes_of(path, ast.ImportFrom)
+        if node.module == "types"
+        for alias in node.names
+        if alias.name in TYPES_OF_INTERPRETED_CODE
+    ]
+    assert_none(places, "not the type that a compiled one has:")
 
 
 def test_an_error_of_storage_gets_its_cause_from_its_maker() -> None:

@@ -6,7 +6,6 @@ interceptor may call these functions once more, or later, with another request.
 
 from __future__ import annotations
 
-from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
 from minibroker.broker.server.answers import Answer, WaitingRequest, answer_of, error_response
@@ -84,7 +83,8 @@ def attempt(context: RequestContext, handler: Handler, request: Any) -> Answer |
     if handler.check is not None and context.services.authorizer is not None:
         handler.check(context, request)
     response = handler.handle(context, request)
-    if response.__class__ is GeneratorType:
+    # A response, an awaitable or steps. A compiled generator is of a type of its own.
+    if response.__class__ is not handler.response and not hasattr(response, "__await__"):
         turn = TimeSlice()
         try:
             response = run_slice(response, turn)

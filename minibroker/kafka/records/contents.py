@@ -179,8 +179,6 @@ def _read_all(  # noqa: C901, PLR0912, PLR0915, PLR0917  calls would cost more t
     index, look_at = 0, 0 if (count := header.count) >= _RUN_MIN else count
     while index < count:
         if index >= look_at:
-            if index:
-                let_others_run()
             alike, stop, time, is_keyless = _read_run(body, position, end, index, count)
             if alike:
                 has_null_key = has_null_key or is_keyless
@@ -260,6 +258,8 @@ def _read_run(
     Alike: lengths, sizes and header counts are the same bytes, offsets ascend by one, timestamp
     deltas take one byte or two and are not negative. Raises IndexError, CorruptionError.
     """
+    if index:
+        let_others_run()
     width, index_end = (1, _ONE_BYTE_END) if index < _ONE_BYTE_END else (2, _TWO_BYTES_END)
     length, more = body[position], body[position + 1]
     if length > 0x7F >= more:

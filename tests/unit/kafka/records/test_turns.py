@@ -40,10 +40,10 @@ def turns(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-@pytest.mark.parametrize("sent", [ALIKE, UNLIKE, HEADERS], ids=["alike", "unlike", "headers"])
-def test_a_check_of_contents_gives_turns(sent: bytearray, turns: list[str]) -> None:
-    header = read_header(sent)
-    contents.read_contents(bytes(sent), RECORDS_AT, len(sent), header, True, COUNT)
+@pytest.mark.parametrize("content", [ALIKE, UNLIKE, HEADERS], ids=["alike", "unlike", "headers"])
+def test_a_check_of_contents_gives_turns(content: bytearray, turns: list[str]) -> None:
+    header = read_header(content)
+    contents.read_contents(bytes(content), RECORDS_AT, len(content), header, True, COUNT)
     assert len(turns) >= COUNT // 600
 
 
@@ -54,16 +54,16 @@ def test_a_careful_check_gives_turns(turns: list[str]) -> None:
     assert len(turns) == COUNT // (TURN + 1)
 
 
-@pytest.mark.parametrize("sent", [ALIKE, UNLIKE, HEADERS], ids=["alike", "unlike", "headers"])
-def test_records_are_read_in_turns(sent: bytearray, turns: list[str]) -> None:
-    record.decode_records(sent)
+@pytest.mark.parametrize("content", [ALIKE, UNLIKE, HEADERS], ids=["alike", "unlike", "headers"])
+def test_records_are_read_in_turns(content: bytearray, turns: list[str]) -> None:
+    record.decode_records(content)
     assert len(turns) == COUNT // (TURN + 1)
 
 
 def test_records_are_counted_in_turns(turns: list[str]) -> None:
-    for sent in (ALIKE, UNLIKE):
-        record.count_records(sent, RECORDS_AT, len(sent), COUNT)
-        record.size_runs(bytes(sent), RECORDS_AT, len(sent), COUNT)
+    for content in (ALIKE, UNLIKE):
+        record.count_records(content, RECORDS_AT, len(content), COUNT)
+        record.size_runs(bytes(content), RECORDS_AT, len(content), COUNT)
     assert len(turns) >= 3 * (COUNT // 1024)
 
 
