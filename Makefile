@@ -210,7 +210,7 @@ dist: $(VENV)/.test ## source archive and wheel in dist/; the wheel tried in an 
 COMPILED_TESTS = tests/unit tests/property tests/fuzz tests/golden tests/compat
 compiled: $(COMPILED)/.wheel ## the wheel with compiled hot modules, in build/compiled/wheels; needs a C compiler, a minute
 
-compiled-test: $(COMPILED)/.wheel $(KIO_OLD)/.done $(KIO_NEW)/.done java $(OTHER_CLIENTS) ## unit, property, fuzz and differential tests on the compiled wheel, 25 minutes (ARGS=…: these tests)
+compiled-test: $(COMPILED)/.wheel $(if $(strip $(ARGS)),,$(KIO_OLD)/.done $(KIO_NEW)/.done java $(OTHER_CLIENTS)) ## unit, property, fuzz and differential tests on the compiled wheel, 25 minutes (ARGS=…: these tests)
 	$(BIN)/python -m tests.support.compiled $(COMPILED)/wheels/minibroker-*.whl $(COMPILED)
 	cd $(COMPILED)/tree && env -u PYTHONPATH ../environment/bin/python -m pytest -n 3 --dist loadfile $(if $(strip $(ARGS)),$(ARGS),$(COMPILED_TESTS))
 

@@ -13,6 +13,7 @@ import runpy
 import subprocess
 import sys
 import tempfile
+import tomllib
 import zipfile
 from pathlib import Path
 from typing import Final
@@ -21,7 +22,7 @@ from tests.support.compiled import USUAL_LEVEL, build_wheel
 from tests.support.made import ROOT, alone
 
 PACKAGES: Final = ROOT / "build" / "bench-compiled"
-_SOURCES: Final = ("pyproject.toml", ".ci/compiled_wheel.py", "minibroker/**/*.py")
+_SOURCES: Final = (".ci/compiled_wheel.py", "minibroker/**/*.py")
 _DIGEST_CHARACTERS: Final = 12
 _CHECK: Final = (
     "from minibroker.compilation import package_kind; assert package_kind() == 'compiled'"
@@ -49,7 +50,9 @@ def compiled_package() -> Path:
 
 def _digest() -> str:
     """Return a digest of all that the package is made of."""
-    digest = hashlib.sha256(sys.version.encode())
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    hooks = settings["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]
+    digest = hashlib.sha256(f"{sys.version}\0{hooks}".encode())
     for pattern in _SOURCES:
         for path in sorted(ROOT.glob(pattern)):
             digest.update(f"{path.relative_to(ROOT)}\0".encode())
