@@ -19,7 +19,7 @@ SECTIONS: Final = {
         "reset": "minibroker.verbs.reset",
     },
     "Any Kafka": {
-        "proxy": "minibroker.verbs.proxy.plan",
+        "proxy": "minibroker.verbs.proxy.verb",
         "trace": "minibroker.verbs.trace",
     },
     "Topics and groups": {

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from minibroker.broker.cluster.internal_topics import OFFSETS_TOPIC
 from minibroker.broker.groups.classic.group import ClassicGroup
@@ -30,14 +30,21 @@ from minibroker.rig.topic_records import records_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from minibroker.broker.app import Broker
     from minibroker.broker.groups.group import Group
     from minibroker.broker.partitions.partition import Partition
-    from minibroker.rig.fetching import ReadPlace, TopicAndIndex
-    from minibroker.rig.node import Node
+    from minibroker.rig.fetching import Fetching, ReadPlace, TopicAndIndex
 
     TopicPartition = tuple[str, int]
 
 STABLE = "Stable"
+
+
+class WatchedNode(Protocol):
+    """A node as a look reads it: the broker, and the requests of its readers."""
+
+    app: Broker
+    fetching: Fetching
 
 
 class Share(NamedTuple):
@@ -54,7 +61,7 @@ class Share(NamedTuple):
 class GroupLook:
     """One group at this moment, of the nodes of its cluster."""
 
-    def __init__(self, nodes: Sequence[Node], node: Node, group: Group) -> None:
+    def __init__(self, nodes: Sequence[WatchedNode], node: WatchedNode, group: Group) -> None:
         """Take `node`, which coordinates the group."""
         self._nodes = nodes
         self._image = node.app.cluster.image
@@ -179,7 +186,7 @@ class GroupLook:
         return None
 
 
-def find_group(nodes: Sequence[Node], group_id: str) -> GroupLook | None:
+def find_group(nodes: Sequence[WatchedNode], group_id: str) -> GroupLook | None:
     """Return a group at its coordinator, None: there is none, or it is being loaded.
 
     Raises KafkaError(INVALID_GROUP_ID).
@@ -196,7 +203,7 @@ def find_group(nodes: Sequence[Node], group_id: str) -> GroupLook | None:
     return None
 
 
-def group_states(nodes: Sequence[Node]) -> dict[str, str]:
+def group_states(nodes: Sequence[WatchedNode]) -> dict[str, str]:
     """Return group id → state of all groups of these nodes."""
     return {
         group.group_id: group.state_name
@@ -218,7 +225,7 @@ def has_records(partition: Partition, offset: int) -> bool:
     return any(True for _ in records_of(partition, "read_committed", offset))
 
 
-def _active_groups(node: Node) -> Iterator[Group]:
+def _active_groups(node: WatchedNode) -> Iterator[Group]:
     if OFFSETS_TOPIC in node.app.cluster.image.topics:
         for shard in node.app.services.groups.active_shards():
             yield from (group for group in shard.groups.values() if not group.is_empty)
@@ -231,7 +238,7 @@ def _subscribed_by(group: Group) -> frozenset[str] | None:
     return frozenset(group.subscriptions) if group.members else None
 
 
-def _shares_of(node: Node, group: Group) -> list[Share]:
+def _shares_of(node: WatchedNode, group: Group) -> list[Share]:
     """Return the members of a group with their partitions, in the order in which they joined."""
     topics = node.app.services.groups.consumer.topics
     views = members_of(group, topics)
@@ -260,7 +267,7 @@ def _shares_of(node: Node, group: Group) -> list[Share]:
 
 
 def _classic_share(
-    node: Node,
+    node: WatchedNode,
     group: ClassicGroup | ConsumerGroup,
     view: GroupMember,
     keys: list[TopicAndIndex],

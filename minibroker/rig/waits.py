@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
     from minibroker.rig.fetching import ClientName, ReadPlace
     from minibroker.rig.group_views import GroupMember
-    from minibroker.rig.node import Node
-    from minibroker.rig.readiness import GroupLook, Share, TopicPartition
+    from minibroker.rig.readiness import GroupLook, Share, TopicPartition, WatchedNode
 
 T = TypeVar("T")
 WAIT_S: Final = 10.0
@@ -37,8 +36,8 @@ class _Goal(Generic[T]):
     def __init__(
         self,
         sentence: str,
-        look: Callable[[Sequence[Node]], T | None],
-        describe: Callable[[Sequence[Node]], str],
+        look: Callable[[Sequence[WatchedNode]], T | None],
+        describe: Callable[[Sequence[WatchedNode]], str],
     ) -> None:
         self.sentence = sentence
         self.look = look
@@ -50,7 +49,7 @@ class _Goal(Generic[T]):
 class Waits:
     """The waits of one broker, or of a cluster in one process. Belongs to the loop."""
 
-    def __init__(self, nodes: Callable[[], Sequence[Node]]) -> None:
+    def __init__(self, nodes: Callable[[], Sequence[WatchedNode]]) -> None:
         """`nodes` returns the nodes that run now."""
         self._nodes = nodes
 
@@ -69,11 +68,11 @@ class Waits:
             raise ValueError(f"members={members}: a group that is ready has one member or more")
         _check_group_id(group_id)
 
-        def look(nodes: Sequence[Node]) -> list[GroupMember] | None:
+        def look(nodes: Sequence[WatchedNode]) -> list[GroupMember] | None:
             group = find_group(nodes, group_id)
             return group.members if group is not None and _is_ready(group, members) else None
 
-        def describe(nodes: Sequence[Node]) -> str:
+        def describe(nodes: Sequence[WatchedNode]) -> str:
             group = find_group(nodes, group_id)
             return _no_group(nodes) if group is None else _state_of(group)
 
@@ -96,7 +95,7 @@ class Waits:
         """
         _check_group_id(group_id)
 
-        def look(nodes: Sequence[Node]) -> dict[TopicPartition, int] | None:
+        def look(nodes: Sequence[WatchedNode]) -> dict[TopicPartition, int] | None:
             group = find_group(nodes, group_id)
             if group is None or not (offsets := _offsets_read(group, fetched=fetched)):
                 return None
@@ -104,7 +103,7 @@ class Waits:
                 return None
             return {place: offset for place, offset in offsets.items() if offset is not None}
 
-        def describe(nodes: Sequence[Node]) -> str:
+        def describe(nodes: Sequence[WatchedNode]) -> str:
             group = find_group(nodes, group_id)
             if group is None:
                 return _no_group(nodes)
@@ -130,7 +129,7 @@ class Waits:
         """
         indexes = None if partitions is None else sorted(partitions)
 
-        def look(nodes: Sequence[Node]) -> dict[TopicPartition, int] | None:
+        def look(nodes: Sequence[WatchedNode]) -> dict[TopicPartition, int] | None:
             readers = _readers(nodes, topic, indexes)
             offsets = {
                 place: max(chosen, key=lambda each: each.at_ns).offset
@@ -143,7 +142,7 @@ class Waits:
             }
             return offsets if offsets and len(offsets) == len(readers) else None
 
-        def describe(nodes: Sequence[Node]) -> str:
+        def describe(nodes: Sequence[WatchedNode]) -> str:
             return _readers_sentence(_readers(nodes, topic, indexes))
 
         subject = "a consumer" if client_id is None else f"a consumer {client_id!r}"
@@ -187,7 +186,7 @@ def _check_group_id(group_id: str) -> None:
         raise KafkaError(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
 
 
-def _follow_journals(nodes: Sequence[Node], group_id: str) -> None:
+def _follow_journals(nodes: Sequence[WatchedNode], group_id: str) -> None:
     """Have the partition that keeps the group wake the waits with each record: a commit within a
     transaction takes effect with a marker, which no request brings.
     """
@@ -252,7 +251,7 @@ def _left_sentence(
     return f"{_joined(parts) or 'it reads no partition'}; {_state_of(group)}"
 
 
-def _no_group(nodes: Sequence[Node]) -> str:
+def _no_group(nodes: Sequence[WatchedNode]) -> str:
     states = [f"{name!r} ({state})" for name, state in sorted(group_states(nodes).items())]
     return "there is no such group" + (f"; there are {_joined(states)}" if states else "")
 
@@ -301,7 +300,7 @@ def _position_sentence(group: GroupLook, share: Share, topic: str, index: int) -
 
 
 def _readers(
-    nodes: Sequence[Node], topic: str, partitions: list[int] | None
+    nodes: Sequence[WatchedNode], topic: str, partitions: list[int] | None
 ) -> dict[TopicPartition, list[tuple[ClientName, ReadPlace]]]:
     """Return (topic, partition) → who reads it, and where; empty without the topic."""
     image = next((node.app.cluster.image.topics.get(topic) for node in nodes), None)

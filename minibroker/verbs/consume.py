@@ -13,14 +13,12 @@ from minibroker.verbs.places import BEGINNING, OffsetPlace, place_of, time_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from typing import BinaryIO
 
     from minibroker.client.client import Client
     from minibroker.client.consume import Fetched
     from minibroker.kafka.ids import TopicPartition
-    from minibroker.verbs.reading import Lost
-    from minibroker.verbs.record_text import RecordLayout, Renderer
-    from minibroker.verbs.streams import ProgressLine
+    from minibroker.verbs.record_output import RecordOutput
+    from minibroker.verbs.record_text import RecordLayout
 
 SELECTION: Final = "Records"
 LAYOUT: Final = "Layout"
@@ -169,7 +167,8 @@ def layout_of(plan: ConsumePlan, *, is_terminal: bool) -> RecordLayout:
 
 def run(plan: ConsumePlan, out: TextIO, errors: TextIO) -> int:
     """Write the records; return the exit code."""
-    from minibroker.verbs.record_text import Renderer  # noqa: PLC0415  not for a help page
+    from minibroker.verbs.record_output import RecordOutput  # noqa: PLC0415  not for a help page
+    from minibroker.verbs.record_text import Renderer  # noqa: PLC0415  as above
     from minibroker.verbs.streams import ProgressLine, bytes_of, ending_at_sigterm  # noqa: PLC0415
 
     is_terminal = out.isatty()
@@ -180,73 +179,13 @@ def run(plan: ConsumePlan, out: TextIO, errors: TextIO) -> int:
     with ending_at_sigterm():
         try:
             if plan.group is not None:
-                from minibroker.verbs.group_reading import read_as_member  # noqa: PLC0415
-
-                read_as_member(plan, client, output)
+                _read_as_member(plan, plan.group, client, output)
             else:
                 _read(plan, client, output)
             output.flush()
         finally:
             output.end()
     return EXIT_OK
-
-
-class RecordOutput:
-    """Records on their way out. Used by one thread."""
-
-    def __init__(
-        self,
-        stream: BinaryIO,
-        renderer: Renderer,
-        most: int | None,
-        progress: ProgressLine,
-        errors: TextIO,
-    ) -> None:
-        self._stream = stream
-        self._renderer = renderer
-        self._most = most
-        self._progress = progress
-        self._errors = errors
-        self.shown_count = 0
-
-    @property
-    def is_full(self) -> bool:
-        """Return whether as many records are written as are wanted."""
-        return self._most is not None and self.shown_count >= self._most
-
-    def write(self, fetched: Fetched, start: int, end: int | None) -> int:
-        """Write the records of an answer that are between two offsets; return the offset behind.
-
-        Raises BrokenPipeError, CorruptionError.
-        """
-        from minibroker.verbs.record_text import Cut  # noqa: PLC0415  not for a help page
-
-        remaining = None if self._most is None else self._most - self.shown_count
-        data, count, behind = self._renderer.render(fetched, Cut(start, end), remaining)
-        self._stream.write(data)
-        self.shown_count += count
-        self._progress.show(f"{self.shown_count:,} records")
-        return behind
-
-    def flush(self) -> None:
-        """Hand everything to the reader of the output. Raises BrokenPipeError."""
-        self._stream.flush()
-
-    def note(self, text: str) -> None:
-        """Tell a person something."""
-        self._progress.clear()
-        self._errors.write(f"minibroker consume: {text}\n")
-
-    def note_lost(self, lost: Lost) -> None:
-        """Tell that records were removed before they were read."""
-        count = lost.next_offset - lost.first
-        self.note(
-            f"{count:,} records of {lost.place} are gone: it goes on at offset {lost.next_offset}"
-        )
-
-    def end(self) -> None:
-        """Show how many records there were."""
-        self._progress.end(f"{self.shown_count:,} records")
 
 
 def _read(plan: ConsumePlan, client: Client, output: RecordOutput) -> None:
@@ -275,6 +214,20 @@ def _read(plan: ConsumePlan, client: Client, output: RecordOutput) -> None:
             output.flush()
         if output.is_full:
             return
+
+
+def _read_as_member(plan: ConsumePlan, group: str, client: Client, output: RecordOutput) -> None:
+    """Write the records that a group gives to this member."""
+    from minibroker.verbs.group_reading import GroupReading, read_as_member  # noqa: PLC0415  as above
+
+    reading = GroupReading(
+        group,
+        plan.topic,
+        start=plan.start or plan.since or BEGINNING,
+        follow=plan.follow,
+        is_committed=is_committed(plan.connection),
+    )
+    read_as_member(reading, client, output)
 
 
 VERB: Final = Verb(

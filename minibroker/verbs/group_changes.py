@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from minibroker.cli.errors import CommandError
 from minibroker.client import group_details, groups
@@ -12,7 +12,7 @@ from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.ids import TopicPartition
 from minibroker.verbs import places
-from minibroker.verbs.group_views import committed_offsets
+from minibroker.verbs.group_views import OffsetMove, committed_offsets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,15 +29,6 @@ _HAS_MEMBERS: Final = frozenset(
         ErrorCode.REBALANCE_IN_PROGRESS,
     }
 )
-
-
-class OffsetMove(NamedTuple):
-    """A partition of a group that goes on elsewhere."""
-
-    place: TopicPartition
-    old_offset: int | None
-    """None: the group has no offset there."""
-    after: int
 
 
 def moves_of(

@@ -11,33 +11,44 @@ one may be read again after a failure.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.client.consume import PartitionReader
 from minibroker.client.member import MemberSession
 from minibroker.verbs import places, reading
-from minibroker.verbs.connecting import is_committed
-from minibroker.verbs.places import BEGINNING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from minibroker.client.client import Client
     from minibroker.kafka.ids import TopicPartition
-    from minibroker.verbs.consume import ConsumePlan, RecordOutput
+    from minibroker.verbs.places import OffsetPlace
+    from minibroker.verbs.record_output import RecordOutput
 
 COMMIT_S: Final = 5.0
 """Time between two commits (auto.commit.interval.ms)."""
 
 
-def read_as_member(plan: ConsumePlan, client: Client, output: RecordOutput) -> None:
+class GroupReading(NamedTuple):
+    """The reading of a member: a group, a topic, a start and an end."""
+
+    group: str
+    topic: str
+    start: OffsetPlace
+    """The first record where the group has no offset."""
+    follow: bool
+    """It does not end at the end of its partitions."""
+    is_committed: bool
+    """It reads no records of open or aborted transactions."""
+
+
+def read_as_member(plan: GroupReading, client: Client, output: RecordOutput) -> None:
     """Write the records that the group gives to this member, and commit their offsets.
 
     Without `follow` it ends when its partitions are read to the end that they had when it got them.
     Raises OffsetGoneError, CorruptionError, KafkaError, OSError, ProtocolError, ConfigError,
     BrokenPipeError.
     """
-    assert plan.group is not None
     client.partition_count(plan.topic)  # a missing topic is an error, and no empty assignment
     session = _Session(plan, client, output)
     try:
@@ -50,12 +61,12 @@ def read_as_member(plan: ConsumePlan, client: Client, output: RecordOutput) -> N
 class _Session:
     """A member, and what it reads. Used by one thread."""
 
-    def __init__(self, plan: ConsumePlan, client: Client, output: RecordOutput) -> None:
+    def __init__(self, plan: GroupReading, client: Client, output: RecordOutput) -> None:
         self._plan = plan
         self._client = client
         self._output = output
-        self._is_committed = is_committed(plan.connection)
-        self._member = MemberSession(client.settings, str(plan.group), [plan.topic])
+        self._is_committed = plan.is_committed
+        self._member = MemberSession(client.settings, plan.group, [plan.topic])
         self._written: dict[TopicPartition, int] = {}
         """Offsets behind records that are written out, and not committed."""
         self._committed_s = time.monotonic()
@@ -92,8 +103,9 @@ class _Session:
         An offset that the group has committed counts, unless its records are gone.
         """
         bounds = places.bounds_of(self._client, assigned, is_committed=self._is_committed)
-        place = self._plan.start or self._plan.since or BEGINNING
-        starts = places.offsets_at(self._client, place, bounds, is_committed=self._is_committed)
+        starts = places.offsets_at(
+            self._client, self._plan.start, bounds, is_committed=self._is_committed
+        )
         for part, offset in self._member.committed(assigned).items():
             if part in bounds:
                 starts[part] = offset

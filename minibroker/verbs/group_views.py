@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from minibroker.client.client import Client
     from minibroker.client.groups import GroupOffset
-    from minibroker.verbs.group_changes import OffsetMove
 
 TIMEOUT_S: Final = 30.0
 
@@ -57,6 +56,15 @@ class GroupDescription(NamedTuple):
 
     details: GroupDetails
     partitions: list[ReadPartition]
+
+
+class OffsetMove(NamedTuple):
+    """A partition of a group that goes on elsewhere."""
+
+    place: TopicPartition
+    old_offset: int | None
+    """None: the group has no offset there."""
+    after: int
 
 
 def summaries_of(client: Client) -> list[GroupSummary]:

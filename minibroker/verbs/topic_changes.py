@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from minibroker.client.client import Client
-    from minibroker.verbs.topics import TopicToMake
+    from minibroker.verbs.new_topics import TopicToMake
 
 TIMEOUT_S: Final = 30.0
 

@@ -9,6 +9,7 @@ from minibroker.cli.declaration import Names, Option, Part, Verb
 from minibroker.cli.errors import EXIT_OK, UsageError
 from minibroker.cli.kinds import COUNT, SWITCH, Many, Pairs, check_topic
 from minibroker.verbs.connecting import ClusterOptions, reader_of
+from minibroker.verbs.new_topics import TopicToMake, new_topic_of
 from minibroker.verbs.streams import write_json
 
 if TYPE_CHECKING:
@@ -16,31 +17,6 @@ if TYPE_CHECKING:
 
 CHANGES: Final = "Changes"
 TIMEOUT_S: Final = 30.0
-
-
-class TopicToMake(NamedTuple):
-    """A topic to make."""
-
-    name: str
-    partitions: int
-    """-1: as many as the cluster's `num.partitions`."""
-    replicas: int
-    """-1: the cluster's `default.replication.factor`."""
-    configs: Mapping[str, str]
-
-
-def new_topic_of(text: str) -> TopicToMake:
-    """Return the topic of `NAME[:PARTITIONS[:REPLICAS]][:KEY=VALUE…]`. Raises UsageError."""
-    from minibroker.broker.config.options import parse_topic  # noqa: PLC0415  not for a help page
-    from minibroker.kafka.errors import ConfigError  # noqa: PLC0415  as above
-
-    try:
-        topic = parse_topic(text)
-    except ConfigError as error:
-        raise UsageError(str(error)) from None
-    return TopicToMake(
-        check_topic(topic.name), topic.partitions, topic.replicas or -1, topic.configs
-    )
 
 
 class TopicsPlan(NamedTuple):
