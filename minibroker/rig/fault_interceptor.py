@@ -19,7 +19,13 @@ from copy import copy
 from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.broker.cluster.image import MetadataImage
-from minibroker.broker.server.answers import Answer, WaitingRequest, answer_of, error_response
+from minibroker.broker.server.answers import (
+    Answer,
+    WaitingRequest,
+    answer_of,
+    error_response,
+    response_of,
+)
 from minibroker.broker.server.handling import handle, handle_call, handle_request, read_call
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, ProtocolError
@@ -305,7 +311,9 @@ class FaultInterceptor:
         finally:
             waiting.discard(released)
         outcome = self._answered(call, request, fault)
-        return await outcome.awaitable if isinstance(outcome, WaitingRequest) else outcome.response
+        if isinstance(outcome, WaitingRequest):
+            return await response_of(outcome.awaitable)
+        return outcome.response
 
 
 def _outcome_of(
@@ -354,4 +362,4 @@ def _then(
 
 
 async def _changed(awaitable: Awaitable[Any], change: Callable[[Any], Any]) -> Any:
-    return change(await awaitable)
+    return change(await response_of(awaitable))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from minibroker.broker.handlers.common.context import RequestContext
 from minibroker.broker.handlers.registry import load_handler
 from minibroker.broker.metrics import Metrics
-from minibroker.broker.server.answers import Answer
+from minibroker.broker.server.answers import Answer, response_of
 from minibroker.broker.server.handling import attempt
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
@@ -49,7 +49,7 @@ class InnerClient:
         self.broker.partitions.commit()  # a journal may have staged records
         if isinstance(outcome, Answer):
             return outcome.response
-        response = await outcome.awaitable
+        response = await response_of(outcome.awaitable)
         self.broker.partitions.commit()
         return response
 

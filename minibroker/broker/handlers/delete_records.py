@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from minibroker.broker.cluster.image import INTERNAL_TOPICS
 from minibroker.broker.handlers.common.permissions import Allowed
+from minibroker.broker.handlers.common.waits import when_all_done
 from minibroker.broker.partitions.replicas import INVALID_LOW_WATERMARK
 from minibroker.broker.security.acls import Operation
 from minibroker.kafka.error_codes import ErrorCode
@@ -67,14 +68,7 @@ def handle(
                 _delete(context, partition, offset, result, request.timeout_ms, waits)
             except Exception as error:
                 result.error_code, _ = as_answer(error, f"deleting records of {name}-{index}")
-    return _when_done(response, waits) if waits else response
-
-
-async def _when_done(response: DeleteRecordsResponse, waits: Waits) -> DeleteRecordsResponse:
-    """Return the answer when all partitions have their results."""
-    for future in waits:
-        await future
-    return response
+    return when_all_done(waits, response) if waits else response
 
 
 def _offsets_by_topic(request: DeleteRecordsRequest) -> dict[str, dict[int, int]]:

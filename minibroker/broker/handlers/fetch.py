@@ -108,9 +108,14 @@ def _handle(
     answer = _answer(context, request, places)
     if context.version >= _FIRST_VERSION_UNCONVERTED:
         return answer
-    from minibroker.broker.handlers.reads.conversion import for_old_consumer  # noqa: PLC0415  rarely
+    from minibroker.broker.handlers.reads.conversion import (  # noqa: PLC0415  rarely
+        convert_awaited,
+        for_old_consumer,
+    )
 
-    return for_old_consumer(context, request, answer)
+    if isinstance(answer, FetchResponse):
+        return for_old_consumer(context, request, answer)
+    return _as_future(convert_awaited(context, request, answer))
 
 
 def _answer(

@@ -41,6 +41,7 @@ from minibroker.broker.handlers.appends.batches import (
 )
 from minibroker.broker.handlers.appends.failures import fail
 from minibroker.broker.handlers.appends.short_way import short_way
+from minibroker.broker.handlers.common.waits import when_all_done
 from minibroker.broker.partitions import verification
 from minibroker.broker.partitions.cold_reads import ROUNDS_MAX, warm
 from minibroker.broker.partitions.partition import ACKS_ALL
@@ -62,6 +63,7 @@ from minibroker.kafka.records.produce_rules import (
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable
+    from typing import TypeAlias
 
     from minibroker.broker.handlers.appends.batches import ReceivedTopic, Refusals
     from minibroker.broker.handlers.appends.transactions import Verdict
@@ -74,6 +76,9 @@ if TYPE_CHECKING:
 
     Unreplicated = tuple[Partition, int, PartitionProduceResponse]
     """Partition, end of what was appended, the answer to it."""
+    Outcome: TypeAlias = (
+        ProduceResponse | Awaitable[ProduceResponse | asyncio.Future[ProduceResponse]]
+    )
 
 __all__ = ["error_response", "handle", "has_failed", "is_silent", "short_way"]
 
@@ -84,9 +89,7 @@ _ACKS_ALLOWED = (ACKS_ALL, 0, 1)
 _ADMIN_CLIENT_ID = "__admin_client"
 
 
-def handle(
-    context: RequestContext, request: ProduceRequest
-) -> Steps[ProduceResponse | Awaitable[ProduceResponse]]:
+def handle(context: RequestContext, request: ProduceRequest) -> Steps[Outcome]:
     """Append to every partition of the request; return one result per partition, in order.
 
     An awaitable where a batch is checked beside the loop, where the producers of a log are loaded
@@ -110,7 +113,7 @@ async def _when_checked(
     topics: list[ReceivedTopic],
     large: list[AnyBatch],
     cold: list[ColdError],
-) -> ProduceResponse:
+) -> ProduceResponse | asyncio.Future[ProduceResponse]:
     services = context.services
     for _ in range(ROUNDS_MAX):
         if not cold:
@@ -118,13 +121,17 @@ async def _when_checked(
         await warm(cold)
         cold = await run_with_pauses(cold_producers(topics))
     await services.partitions.checker.check_large(large, services.clock.now_ms())
-    outcome = await run_with_pauses(_handle_checked(context, request, topics))
-    return outcome if isinstance(outcome, ProduceResponse) else await outcome
+    return await _work_of(await run_with_pauses(_handle_checked(context, request, topics)))
+
+
+async def _work_of(outcome: Outcome) -> ProduceResponse | asyncio.Future[ProduceResponse]:
+    """Return the response, or what waits for replicas: a wait takes no place of a task."""
+    return outcome if isinstance(outcome, ProduceResponse | asyncio.Future) else await outcome
 
 
 def _handle_checked(
     context: RequestContext, request: ProduceRequest, topics: list[ReceivedTopic]
-) -> Steps[ProduceResponse | Awaitable[ProduceResponse]]:
+) -> Steps[Outcome]:
     if request.transactional_id is not None:
         from minibroker.broker.handlers.appends.transactions import (  # noqa: PLC0415  most do without
             Verdict,
@@ -145,9 +152,9 @@ async def _when_verified(
     request: ProduceRequest,
     topics: list[ReceivedTopic],
     verdict: Awaitable[Verdict],
-) -> ProduceResponse:
-    answer = await run_with_pauses(_append_all(context, request, topics, await verdict))
-    return answer if isinstance(answer, ProduceResponse) else await answer
+) -> ProduceResponse | asyncio.Future[ProduceResponse]:
+    steps = _append_all(context, request, topics, await verdict)
+    return await _work_of(await run_with_pauses(steps))
 
 
 def _append_all(
@@ -155,7 +162,7 @@ def _append_all(
     request: ProduceRequest,
     topics: list[ReceivedTopic],
     verdict: Verdict | None,
-) -> Steps[ProduceResponse | Awaitable[ProduceResponse]]:
+) -> Steps[Outcome]:
     """Append what is not refused. Behind `APPENDS_MAX` partitions it is written before others have
     the loop: the answers of others do not depend on it, and this one waits for its fsyncs.
 
@@ -196,7 +203,7 @@ def _append_all(
             if not count % APPENDS_MAX:
                 _write_part(context, flushes)
                 yield
-    outcome: ProduceResponse | Awaitable[ProduceResponse] = response
+    outcome: ProduceResponse | asyncio.Future[ProduceResponse] = response
     if unreplicated:
         outcome = _when_replicated(context, response, unreplicated, request.timeout_ms)
     return _when_flushed(flushes, outcome) if flushes else outcome
@@ -212,11 +219,11 @@ def _write_part(context: RequestContext, flushes: dict[Flushing, None]) -> None:
 
 
 async def _when_flushed(
-    flushes: Iterable[Flushing], outcome: ProduceResponse | Awaitable[ProduceResponse]
-) -> ProduceResponse:
+    flushes: Iterable[Flushing], outcome: ProduceResponse | asyncio.Future[ProduceResponse]
+) -> ProduceResponse | asyncio.Future[ProduceResponse]:
     for flushing in flushes:
         await asyncio.shield(flushing.future)
-    return outcome if isinstance(outcome, ProduceResponse) else await outcome
+    return outcome
 
 
 def _when_replicated(
@@ -224,7 +231,7 @@ def _when_replicated(
     response: ProduceResponse,
     unreplicated: list[Unreplicated],
     timeout_ms: int,
-) -> ProduceResponse | Awaitable[ProduceResponse]:
+) -> ProduceResponse | asyncio.Future[ProduceResponse]:
     """Return the answer when all replicas in sync have the records (acks=all); it says so where
     that takes longer than `timeout_ms`.
 
@@ -239,12 +246,7 @@ def _when_replicated(
         and end_offset > partition.high_watermark
     ]
 
-    async def wait() -> ProduceResponse:
-        for future in waits:
-            await future
-        return response
-
-    return wait() if waits else response
+    return when_all_done(waits, response) if waits else response
 
 
 def _append(  # noqa: PLR0917  one call per partition of every request

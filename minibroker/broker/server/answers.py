@@ -6,6 +6,7 @@ A `Run` is the requests of one API that one read brought: their answers leave to
 
 from __future__ import annotations
 
+from asyncio import isfuture
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from minibroker.kafka.errors import answer_error
@@ -123,6 +124,9 @@ class WaitingRequest:
         self.request = request
         """None while it is being decoded: `awaitable` gives it."""
         self.awaitable = awaitable
+        """A coroutine is work: it takes a place of a task (`queued.max.requests`), and its end is
+        the response, or a future of it. A future is a wait, which takes no place.
+        """
         self._context = context
         self.wrap: Callable[[Answer], Answer] | None = None
         """Changes how the answer is sent (an interceptor's)."""
@@ -146,6 +150,12 @@ class WaitingRequest:
         """Return the answer with the response that the request waited for."""
         answer = answer_of(self.handler, self._context, self.request, response)
         return answer if self.wrap is None else self.wrap(answer)
+
+
+async def response_of(awaitable: Awaitable[Any]) -> Any:
+    """Return the response that a request waits for, also where the wait has a second part."""
+    response = await awaitable
+    return await response if isfuture(response) else response
 
 
 class Run:

@@ -274,6 +274,10 @@ class Dispatcher:
             error = future.exception()
             if error is None:
                 response = future.result()
+                if asyncio.isfuture(response):  # the work is done: the rest takes no place
+                    waiting_request.awaitable = response
+                    run.wait_for(waiting_request)
+                    return run
             elif waiting_request.is_large:
                 run.wait_for(
                     self._answer_beside(

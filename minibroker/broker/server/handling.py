@@ -6,6 +6,7 @@ interceptor may call these functions once more, or later, with another request.
 
 from __future__ import annotations
 
+from asyncio import isfuture
 from typing import TYPE_CHECKING, Any
 
 from minibroker.broker.server.answers import Answer, WaitingRequest, answer_of, error_response
@@ -97,9 +98,10 @@ def attempt(context: RequestContext, handler: Handler, request: Any) -> Answer |
 
 
 async def _answer_in_slices(handler: Handler, steps: Steps[Any], turn: TimeSlice) -> Any:
-    """Return the response of a handler whose first slice is over."""
+    """Return the response of a handler whose first slice is over, or a future of the response."""
     response = await run_rest(steps, turn)
-    return response if response.__class__ is handler.response else await response
+    is_ready = response.__class__ is handler.response or isfuture(response)
+    return response if is_ready else await response
 
 
 def read_request(handler: Handler, version: int, frame: memoryview, position: int) -> Any:

@@ -330,6 +330,7 @@ class ClientTransport(asyncio.BufferedProtocol):
                 self._write(parts if len(parts) == 1 else connection.send(parts))
             self._dispatcher.count_sent(run)
         if connection.state is ConnectionState.CLOSED:
+            self._forget_waiting()
             return
         if run.delay_ms:
             self._begin_throttle(run.delay_ms)

@@ -75,13 +75,9 @@ class _Job:
 
 
 def for_old_consumer(
-    context: RequestContext,
-    request: FetchRequest,
-    answer: FetchResponse | Awaitable[FetchResponse],
+    context: RequestContext, request: FetchRequest, answer: FetchResponse
 ) -> FetchResponse | Awaitable[FetchResponse]:
     """Return `answer` as a consumer of `context.version` (below 10) can read it."""
-    if not isinstance(answer, FetchResponse):
-        return _convert_awaited(context, request, answer)
     if context.version >= FIRST_VERSION_OF_V2:
         refusals = _refuse_zstd(context, answer)
         return answer if begin_in_slices(refusals) else _refuse_rest(answer, refusals)
@@ -94,9 +90,10 @@ def for_old_consumer(
     return _convert_on_worker(jobs, answer) if jobs else answer
 
 
-async def _convert_awaited(
+async def convert_awaited(
     context: RequestContext, request: FetchRequest, awaited: Awaitable[FetchResponse]
 ) -> FetchResponse:
+    """Do `for_old_consumer` with an answer that comes later."""
     answer = await awaited
     if context.version >= FIRST_VERSION_OF_V2:
         refusals = _refuse_zstd(context, answer)

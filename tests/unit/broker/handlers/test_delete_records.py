@@ -132,6 +132,15 @@ async def test_the_answer_waits_until_the_follower_has_deleted(
     assert outcome(await task) == (0, 2)
 
 
+async def test_a_wait_for_followers_takes_no_place_of_a_task(
+    running: InProcessBroker, client: RawClient, led: Partition
+) -> None:
+    task = await deleting(client, led)
+    assert running.server.connections._tasks_running == 0
+    led.follower_fetched(FOLLOWER, 3, 2)
+    await task
+
+
 async def test_a_follower_that_takes_too_long_is_a_time_out(
     client: RawClient, led: Partition
 ) -> None:

@@ -128,6 +128,19 @@ async def test_old_consumers_wait_as_others_do(running: InProcessBroker, client:
     assert [m.value for m in parse(bytes((await waiting).records))] == [b"came" * 30_000]
 
 
+@pytest.mark.parametrize("version", [0, 2, 4, 9])
+async def test_a_wait_takes_no_place_of_a_task_and_ends_with_its_connection(
+    running: InProcessBroker, version: int
+) -> None:
+    """Otherwise `queued.max.requests` old consumers would keep others from making a topic."""
+    partition = running.partitions.get("t", 0)
+    async with await running.connect() as client:
+        client.send(asking(part(), max_wait_ms=60_000), version)
+        await eventually(lambda: partition.waiters)
+        assert running.server.connections._tasks_running == 0
+    await eventually(lambda: not partition.waiters)
+
+
 async def test_a_batch_larger_than_the_limit(client: RawClient) -> None:
     """Up to version 2 nothing comes, as from Kafka; version 3 gets the first batch whole."""
     await result(client, produce(batch_of(b"x" * 1000)))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from minibroker.broker import slices
 from minibroker.broker.handlers import fetch as fetch_handler
 from minibroker.broker.handlers.reads import fetch_pass
+from minibroker.broker.server import handling
 from tests.support.in_process import START_MS, batch_of
 from tests.support.record_requests import asking, id_of, part, produce_values, told
 from tests.support.waiting import eventually
@@ -79,15 +81,23 @@ async def test_records_that_come_between_two_slices_are_news(
     assert set(told(await client.call(asking(topic=many, session=(session_id, 2)), 12))) == {2}
 
 
+@pytest.mark.parametrize("at_once_max", [1, COUNT])
 @pytest.mark.usefixtures("tiny_slices")
 async def test_a_wait_ends_with_records_and_with_its_connection(
-    running: InProcessBroker, client: RawClient, many: str
+    running: InProcessBroker,
+    client: RawClient,
+    many: str,
+    at_once_max: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(fetch_handler, "AT_ONCE_MAX", at_once_max)
     parts = [part(index, offset=1 - index % 2) for index in range(COUNT)]
     asked = asking(*parts, topic=many, max_wait_ms=60_000)
     watched = running.partitions.get(many, COUNT - 1)
     client.send(asked, 12)
     await eventually(lambda: watched.waiters)
+    # It takes no place of a task (`queued.max.requests`), or polls would keep others waiting.
+    await eventually(lambda: not running.server.connections._tasks_running)
     async with await running.connect() as other:
         await other.call(produce_values(many, b"new", index=COUNT - 1), 9)
         assert told(await client.receive())[COUNT - 1][1] == 1
@@ -95,3 +105,35 @@ async def test_a_wait_ends_with_records_and_with_its_connection(
         other.send(asked, 12)
         await eventually(lambda: watched.waiters)
     await eventually(lambda: not watched.waiters)
+
+
+@pytest.mark.pure("replaces fetch._as_future")
+@pytest.mark.usefixtures("tiny_slices")
+async def test_no_wait_begins_for_a_client_that_left_between_two_slices(
+    running: InProcessBroker, many: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetch_handler, "AT_ONCE_MAX", 1)
+    may_go_on = asyncio.Event()
+    run_rest, as_future = handling.run_rest, fetch_handler._as_future
+    waits: list[Any] = []
+
+    async def run_later(*arguments: Any) -> Any:
+        await may_go_on.wait()
+        return await run_rest(*arguments)
+
+    def note_wait(answering: Any) -> Any:
+        waits.append(as_future(answering))
+        return waits[-1]
+
+    monkeypatch.setattr(handling, "run_rest", run_later)
+    monkeypatch.setattr(fetch_handler, "_as_future", note_wait)
+    connections = running.server.connections
+    async with await running.connect() as other:
+        parts = [part(index, offset=1 - index % 2) for index in range(COUNT)]
+        other.send(asking(*parts, topic=many, max_wait_ms=60_000), 12)
+        await eventually(lambda: connections._tasks_running)
+        before = len(connections)
+    await eventually(lambda: len(connections) < before)
+    may_go_on.set()
+    await eventually(lambda: waits)
+    await eventually(waits[0].cancelled)

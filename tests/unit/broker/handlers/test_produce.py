@@ -19,6 +19,7 @@ from minibroker.kafka.records.batch import ATTRIBUTES_AT, BatchHeader, read_head
 from minibroker.kafka.records.record import decode_records
 from tests.support.in_process import START_MS, batch_of
 from tests.support.record_requests import id_of, produce, result, stored
+from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -151,6 +152,28 @@ async def test_a_time_too_far_away_is_refused_and_nothing_is_kept(
 
 
 # What is refused.
+
+
+@pytest.mark.parametrize("count", [1, 2000])  # the second is checked beside the loop
+async def test_a_wait_for_followers_takes_no_place_of_a_task(
+    running: InProcessBroker, client: RawClient, count: int
+) -> None:
+    """Otherwise `queued.max.requests` producers of a slow follower would hold up all others."""
+    partition = running.partitions.get("t", 0)
+    rules = running.partitions.replica_rules._replace(is_alive=lambda _: True)
+    role = partition.role
+    assert isinstance(role, Leader)
+    both = [rules.broker_id, 9]
+    partition.take_role(role._replace(replicas=both, metadata_isr=both), rules)
+    request = produce(batch_of(*[b"checked beside the loop"] * count))
+    request.timeout_ms = 600_000
+    client.send(request, 9)
+    assert partition.replicas is not None
+    await eventually(lambda: partition.replicas._waiting)
+    await eventually(lambda: not running.server.connections._tasks_running)
+    partition.follower_fetched(9, count, 0)
+    (topic,) = (await client.receive()).responses
+    assert topic.partition_responses[0].error_code == 0
 
 
 async def test_acks_all_without_enough_replicas(
