@@ -56,8 +56,10 @@ def compile_modules(modules: list[str], scratch: Path, libraries: Path) -> None:
     """Compile the modules, paths below the working directory, into extension modules below
     `libraries`. Raises SystemExit where mypy finds an error.
     """
+    # Other modules are read for their types; the packages of extras that they import are not here.
+    settings = ["--config-file", "pyproject.toml", "--follow-imports", "silent"]
     extensions = mypycify(
-        ["--config-file", "pyproject.toml", "--cache-dir", os.devnull, *modules],
+        [*settings, "--cache-dir", os.devnull, *modules],
         opt_level=os.environ.get(LEVEL_VARIABLE, USUAL_LEVEL),
         debug_level="0",
         target_dir=str(scratch / "sources"),
