@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.broker.storage.producer_state import ProducerEntry, encode_snapshot, parse_snapshot
 from minibroker.kafka.records import contents, record
 from minibroker.kafka.records.batch import RECORDS_AT, read_header
 from minibroker.kafka.records.builder import build_batch
@@ -69,8 +68,3 @@ def test_records_are_counted_in_turns(turns: list[str]) -> None:
 
 def test_items_in_turns_are_the_items() -> None:
     assert list(in_turns([3, 1, 2])) == [3, 1, 2]
-
-
-def test_a_snapshot_is_written_and_read_in_turns() -> None:
-    producers = {number: ProducerEntry(0, -1, TIME_MS, -1, ()) for number in range(10)}
-    assert parse_snapshot(encode_snapshot(producers)) == producers
