@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.broker.broker_access import BrokerAccess
@@ -242,7 +241,9 @@ class Broker:
         if config.zookeeper_connect is None:
             from minibroker.broker.cluster.embedded import EmbeddedTree  # noqa: PLC0415  one home of two
 
-            return EmbeddedTree(Path(config.log_dirs[0], TREE_FILE), self.clock)
+            return EmbeddedTree(f"{config.log_dirs[0]}/{TREE_FILE}", self.clock)
+        from pathlib import Path  # noqa: PLC0415  as above
+
         from minibroker.broker.cluster.zookeeper import ZooKeeperTree  # noqa: PLC0415  as above
 
         return ZooKeeperTree(

@@ -9,7 +9,8 @@ The log line of each deletion names it.
 from __future__ import annotations
 
 from enum import Enum
-from typing import NamedTuple
+
+from minibroker.named_tuples import NamedTuple
 
 
 class EvidenceKind(Enum):

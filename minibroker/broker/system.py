@@ -14,7 +14,6 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, Final
 
 try:
@@ -146,11 +145,13 @@ def make_temporary_directory(prefix: str) -> str:
     asked where the usual place refuses, because it tries others.
     """
     places = (os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP"))
-    path = Path(next(filter(None, places), "/tmp"), prefix + os.urandom(8).hex()).absolute()
+    place = next(filter(None, places), "/tmp")
+    directory = os.path.join(os.getcwd(), place)  # noqa: PTH109, PTH118  a start without pathlib
+    path = f"{directory}/{prefix}{os.urandom(8).hex()}"
     try:
-        path.mkdir(0o700)
+        os.mkdir(path, 0o700)  # noqa: PTH102  as above
     except OSError:
         import tempfile  # noqa: PLC0415  seldom needed
 
         return tempfile.mkdtemp(prefix=prefix)
-    return str(path)
+    return path

@@ -45,6 +45,25 @@ and add `"consume": "minibroker.verbs.consume"` to a section of `verbs_table.SEC
   and `plan_of(VERB, parse(VERB, words))` the plan alone.
 """
 
-from minibroker.cli.program import main
+from __future__ import annotations
 
-__all__ = ["main"]
+import gc
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # `typing` itself is one of the imports below
+    from collections.abc import Sequence
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run a command with the streams of the process; return the exit code.
+
+    The garbage collector rests while the program is imported: a module stays for ever, so it would
+    look at each one for nothing.
+    """
+    gc.disable()
+    try:
+        from minibroker.cli import program  # noqa: PLC0415  see above
+    finally:
+        gc.freeze()
+        gc.enable()
+    return program.main(words)

@@ -16,18 +16,15 @@ _BLANKS: Final = "".join(map(chr, range(0x21)))
 """String.trim removes these: the space, and every character below it."""
 _DIGITS_MAX: Final = 20
 """A number of 64 bits has no more digits, zeros in front of it not counted."""
+# Texts, which `re` compiles with the first number: a start reads none.
 _EXPONENT = r"e[+-]?[0-9]+"
-_DECIMAL: Final = re.compile(
-    rf"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:{_EXPONENT})?[fd]?", re.IGNORECASE
-)
-_HEXADECIMAL: Final = re.compile(
-    r"[+-]?0x(?:[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)p[+-]?[0-9]+[fd]?", re.IGNORECASE
-)
+_DECIMAL: Final = rf"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:{_EXPONENT})?[fd]?"
+_HEXADECIMAL: Final = r"[+-]?0x(?:[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)p[+-]?[0-9]+[fd]?"
 _SCIENTIFIC_FROM: Final = 1e7
 """Double.toString turns to scientific notation from here on."""
 _SCIENTIFIC_BELOW: Final = 1e-3
 """Double.toString turns to scientific notation below here."""
-_WORDS: Final = re.compile(r"[+-]?(?:NaN|Infinity)")
+_WORDS: Final = r"[+-]?(?:NaN|Infinity)"
 
 
 def trim(text: str) -> str:
@@ -54,11 +51,11 @@ def parse_integer(text: str, bits: int) -> int | None:
 def parse_double(text: str) -> float:
     """Return the number of a text, which may have spaces around it. Raises ValueError."""
     number_text = trim(text)
-    if _HEXADECIMAL.fullmatch(number_text):
+    if re.fullmatch(_HEXADECIMAL, number_text, re.IGNORECASE):
         return _from_hex(number_text.rstrip("dDfF") if number_text[-1] in "dDfF" else number_text)
-    if _DECIMAL.fullmatch(number_text):
+    if re.fullmatch(_DECIMAL, number_text, re.IGNORECASE):
         return float(number_text.rstrip("dDfF"))
-    if _WORDS.fullmatch(number_text):
+    if re.fullmatch(_WORDS, number_text):
         return float(number_text)
     raise ValueError(f"not a number: {text!r}")
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 NAME_LENGTH_MAX: Final = 249
 """Leaves room for `-<partition>` and a deletion suffix in a 255 byte directory name."""
-_LEGAL_NAME: Final = re.compile(r"[a-zA-Z0-9._-]+")
+_LEGAL_NAME: Final = r"[a-zA-Z0-9._-]+"
 
 
 def check_topic_name(name: str) -> None:
@@ -56,7 +56,7 @@ def check_topic_name(name: str) -> None:
         reason = f"'{name}' is not allowed"
     elif len(name) > NAME_LENGTH_MAX:
         reason = f"the length of '{name}' is longer than the max allowed length {NAME_LENGTH_MAX}"
-    elif not _LEGAL_NAME.fullmatch(name):
+    elif not re.fullmatch(_LEGAL_NAME, name):
         reason = (
             f"'{name}' contains one or more characters other than ASCII alphanumerics, "
             "'.', '_' and '-'"

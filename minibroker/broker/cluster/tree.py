@@ -18,11 +18,11 @@ Rules both homes keep (`tests/unit/broker/cluster/test_tree_contract.py` runs ag
 
 from __future__ import annotations
 
-import re
 from enum import Enum
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from minibroker.kafka.errors import MinibrokerError
+from minibroker.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     """Ends a watch."""
 
 ANY_VERSION: Final = -1
-_LEGAL_PATH: Final = re.compile(r"(?:/(?!\.{1,2}(?:/|\Z))[^/\0]+)+")
+_ILLEGAL_NAMES: Final = frozenset(("", ".", ".."))
 
 
 class TreeError(MinibrokerError):
@@ -237,7 +237,10 @@ def child_path(path: str, name: str) -> str:
 
 def check_path(path: str) -> None:
     """Raise ValueError for a path that ZooKeeper would refuse."""
-    if path != "/" and not _LEGAL_PATH.fullmatch(path):
+    if path == "/":
+        return
+    root, *names = path.split("/")
+    if root or not names or "\0" in path or not _ILLEGAL_NAMES.isdisjoint(names):
         raise ValueError(f"not a path of the tree: {path!r}")
 
 

@@ -5,9 +5,10 @@ Source: Kafka AclAuthorizer.configure, StandardAuthorizer.configure.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from minibroker.kafka.errors import ConfigError
+from minibroker.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,7 +8,9 @@ Source: Kafka MetadataVersion, AbstractControllerBrokerRequestBatch.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple, Self
+from typing import Final, Self
+
+from minibroker.named_tuples import NamedTuple
 
 _LAST: Final = 9
 """Stands for the last internal version of a release, which its name alone means."""

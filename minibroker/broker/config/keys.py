@@ -38,7 +38,6 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.kafka.config_keys import ConfigKey
@@ -49,7 +48,9 @@ if TYPE_CHECKING:
 
 def _rows() -> dict[str, list[dict[str, Any]]]:
     """Return scope → rows of `keys.json`."""
-    scopes: dict[str, Any] = json.loads(Path(__file__).with_suffix(".json").read_bytes())
+    # A start does without pathlib.
+    with open(f"{__file__.rpartition('.')[0]}.json", "rb") as file:  # noqa: PTH123
+        scopes: dict[str, Any] = json.load(file)
     scopes["broker"] = [row for group in scopes["broker"].values() for row in group]
     return scopes
 

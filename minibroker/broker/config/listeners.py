@@ -11,9 +11,10 @@ Source: Kafka SocketServerConfigs.listenerListToEndPoints, CoreUtils, KafkaConfi
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from minibroker.kafka.errors import ConfigError
+from minibroker.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

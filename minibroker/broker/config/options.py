@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from minibroker.kafka.errors import ConfigError
+from minibroker.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

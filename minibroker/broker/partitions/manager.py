@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.cluster.image import NO_LEADER
@@ -67,6 +66,8 @@ class LogDirectoryView:
     @property
     def path(self) -> str:
         """Absolute path, as Kafka names it."""
+        from pathlib import Path  # noqa: PLC0415  a start does without
+
         return str(Path(self._directory.path).absolute())
 
     @property

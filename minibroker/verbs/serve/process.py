@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import signal
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from minibroker.broker.app import CLUSTER_FILE, Broker
 from minibroker.broker.config.broker import GENERATED_ID
 from minibroker.broker.event_loop import new_loop, on_signals
-from minibroker.broker.ready_file import write_ready_file
 from minibroker.broker.system import allow_open_files, make_temporary_directory
 from minibroker.kafka.errors import ConfigError, MinibrokerError, StorageError
 from minibroker.verbs.serve.warm_up import import_rest
@@ -99,29 +98,32 @@ def _make(config: BrokerConfig, options: ServeOptions) -> LocalCluster | Broker 
     data directory has the data of one broker where several are wanted, or the reverse;
     StorageError if it cannot be made.
     """
-    directory = Path(config.log_dirs[0])
+    directory = config.log_dirs[0]
     if options.brokers == 1:
-        if (directory / CLUSTER_FILE).exists():
+        if os.path.exists(f"{directory}/{CLUSTER_FILE}"):  # noqa: PTH110  a start does without pathlib
             raise ConfigError(
                 f"{directory} has the data of several brokers: start them with --brokers, or "
                 "give another --data-dir"
             )
         return _controlled(config, options) if options.control is not None else Broker(config)
-    if (directory / "meta.properties").exists():
+    if os.path.exists(f"{directory}/meta.properties"):  # noqa: PTH110  as above
         raise ConfigError(
             f"{directory} has the data of one broker: start it without --brokers, or give "
             "another --data-dir"
         )
-    return _make_cluster(directory, config, options)
+    return _make_cluster(config, options)
 
 
-def _make_cluster(directory: Path, config: BrokerConfig, options: ServeOptions) -> LocalCluster:
+def _make_cluster(config: BrokerConfig, options: ServeOptions) -> LocalCluster:
     # One broker does without these.
+    from pathlib import Path  # noqa: PLC0415
+
     from minibroker.broker.config.members import configs_of  # noqa: PLC0415
     from minibroker.broker.local_cluster import LocalCluster  # noqa: PLC0415
     from minibroker.clock import SystemClock  # noqa: PLC0415
 
     configs = configs_of(config, options.brokers)
+    directory = Path(config.log_dirs[0])
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -199,18 +201,20 @@ async def _start(
     gc.enable()  # `plan` let it rest; from here on work of any length may leave garbage
     await broker.start(options.topics)
     try:
-        return broker, await _start_rest(broker, options, Path(config.log_dirs[0]))
+        return broker, await _start_rest(broker, options, config.log_dirs[0])
     except BaseException:
         await broker.stop()
         raise
 
 
-async def _start_rest(broker: Any, options: ServeOptions, directory: Path) -> list[RegistryService]:
+async def _start_rest(broker: Any, options: ServeOptions, directory: str) -> list[RegistryService]:
     """Load the seeds and start the registries, if the options say so. Raises MinibrokerError."""
     if options.seeds:
-        from minibroker.verbs.serve.seeding import load_seeds  # noqa: PLC0415  for --seed only
+        from pathlib import Path  # noqa: PLC0415  for --seed only
 
-        await load_seeds(options.seeds, _apps_of(broker), directory)
+        from minibroker.verbs.serve.seeding import load_seeds  # noqa: PLC0415  as above
+
+        await load_seeds(options.seeds, _apps_of(broker), Path(directory))
     if options.registry is None:
         return []
     from minibroker.verbs.serve.registries import start_registries  # noqa: PLC0415  for --registry only
@@ -289,6 +293,8 @@ def _announce(broker: Any, registries: Sequence[RegistryService], options: Serve
     sys.stdout.write(lines)
     sys.stdout.flush()
     if options.ready_file is not None:
+        from minibroker.broker.ready_file import write_ready_file  # noqa: PLC0415  for --ready-file only
+
         try:
             write_ready_file(options.ready_file, lines)
         except OSError as error:

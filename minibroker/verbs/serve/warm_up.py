@@ -26,6 +26,7 @@ MODULES: Final = (
     "minibroker.kafka.records.crc",
     "minibroker.kafka.records.batch",
     "minibroker.kafka.records.compression",
+    "minibroker.kafka.records.turns",
     "minibroker.kafka.records.record",
     "minibroker.kafka.records.contents",
     "minibroker.kafka.records.produce_rules",

@@ -197,6 +197,19 @@ def modules_after(code: str) -> set[str]:
     return set(done.stderr.splitlines()[-1].split())
 
 
+def test_the_collector_of_garbage_rests_while_the_program_is_imported() -> None:
+    code = (
+        "import gc, sys; from minibroker.cli import main; rounds = []; "
+        "gc.callbacks.append("
+        "lambda *_: rounds.append(hasattr(sys.modules.get('minibroker.cli.program'), 'main'))); "
+        "main(['version']); print(gc.isenabled(), False in rounds, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stderr.split() == ["True", "False"]
+
+
 def test_a_start_loads_its_own_verb_alone() -> None:
     """argparse alone would cost 6 ms of a start that may take 120."""
     loaded = modules_after("main(['serve', '--set', 'num.partitions=many'])")

@@ -119,7 +119,7 @@ async def test_a_file_of_another_owner_is_used_with_a_warning(
     def refuse(*_: object) -> None:
         raise PermissionError(errno.EPERM, "Operation not permitted")
 
-    monkeypatch.setattr(Path, "chmod", refuse)
+    monkeypatch.setattr(os, "chmod", refuse)
     tree = open_tree(path)
     await tree.open()
     assert caplog.messages == [
