@@ -109,9 +109,9 @@ def differences(
     return sentences
 
 
-def view_of(address: str, login: Login | None = None) -> View:
+def view_of(address: str, login: Login | None = None, *, ready_s: float = READY_S) -> View:
     """Return the view of a cluster whose partitions all have their leader, and whose coordinators
-    have read their logs. Raises AssertionError where that takes too long.
+    have read their logs. Raises AssertionError where that takes longer than `ready_s`.
     """
     views: list[View] = []
     errors: list[str] = [""]
@@ -126,7 +126,7 @@ def view_of(address: str, login: Login | None = None) -> View:
         return True
 
     try:
-        wait_until(see, "the cluster is ready to be viewed", READY_S)
+        wait_until(see, "the cluster is ready to be viewed", ready_s)
     except AssertionError as error:
         raise AssertionError(f"{error}: {errors[0]}") from error
     return views[-1]
