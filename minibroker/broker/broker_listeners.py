@@ -15,8 +15,9 @@ Source: Kafka DynamicListenerConfig, KafkaServer.createBrokerInfo.
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.cluster.image import Endpoint
 from minibroker.broker.config.listener_changes import check_listener_changes
@@ -31,6 +32,13 @@ if TYPE_CHECKING:
     from minibroker.broker.server.server import Server
 
 logger = logging.getLogger(__name__)
+
+_ADVICE: Final = {
+    errno.EADDRINUSE: ": end the program that listens there, or take another port; 0 is a free one",
+    errno.EADDRNOTAVAIL: ": no interface of this machine has the address",
+    errno.EACCES: ": a port from 1024 up needs no permission",
+}
+"""Error of `bind` → what to do."""
 
 
 class BrokerListeners:
@@ -161,4 +169,5 @@ def warn_where_open(listener: Listener, config: BrokerConfig) -> None:
 
 
 def _complaint(listener: Listener, error: OSError) -> str:
-    return f"cannot listen on {listener.host}:{listener.port}: {error.strerror or error}"
+    advice = _ADVICE.get(error.errno or 0, "")
+    return f"cannot listen on {listener.host}:{listener.port}: {error.strerror or error}{advice}"

@@ -252,7 +252,9 @@ class Client:
         self._addresses = tuple(brokers.values())
         answer = part_of({answer.name: answer for answer in metadata.topics}, topic)
         if answer.error_code:
-            raise KafkaError(ErrorCode(answer.error_code), f"topic {topic!r}")
+            code = ErrorCode(answer.error_code)
+            is_unknown = code in UNKNOWN_TOPIC_CODES
+            raise KafkaError(code, f"{'there is no ' if is_unknown else ''}topic {topic!r}")
         leaders = {
             partition.partition_index: PartitionLeader(
                 brokers[partition.leader_id], partition.leader_epoch, answer.topic_id

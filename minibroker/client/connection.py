@@ -12,6 +12,7 @@ Source: Kafka NetworkClient, SaslClientAuthenticator; KIP-368, KIP-511.
 from __future__ import annotations
 
 import socket
+import ssl
 import time
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -225,6 +226,14 @@ def _stream(settings: ClientSettings, address: tuple[str, int]) -> Any:
         stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
         if settings.uses_tls:
             stream = settings.context().wrap_socket(stream, server_hostname=address[0])
+    except (ssl.SSLEOFError, ConnectionResetError) as error:
+        stream.close()
+        # No alert that says why: mostly a listener that reads the handshake as a request.
+        sentence = (
+            f"{address[0]}:{address[1]} ends the handshake of TLS: is security.protocol "
+            "that of this listener?"
+        )
+        raise type(error)(error.errno, sentence) from error
     except BaseException:
         stream.close()
         raise

@@ -236,6 +236,11 @@ def login_steps(
     handshake = SaslHandshakeRequest(mechanism=mechanism)
     version = _login_version(dialogue, name, SaslHandshakeRequest, oldest=1)
     answer = yield Inquiry(handshake, SaslHandshakeResponse, version)
+    if answer.error_code and not answer.mechanisms:
+        raise BrokerRefusedError(
+            f"{name} takes no logins on this listener: leave the user out, or take the port of "
+            "a listener with SASL (security.protocol)"
+        )
     if answer.error_code:
         raise BrokerRefusedError(
             f"{name}: logins by {', '.join(answer.mechanisms)} are taken, not {mechanism}"

@@ -299,6 +299,12 @@ class ProduceQueue:
             return
         topic, partition = batch.place
         error = KafkaError(code, part.error_message or f"{topic}-{partition}")
+        if code in _TOO_LARGE:
+            error = KafkaError(
+                code,
+                f"{topic}-{partition} takes no batch of {len(batch.records)} bytes: raise "
+                "max.message.bytes of the topic, or send smaller records",
+            )
         # A batch behind one that was not stored is out of order until that one is sent again.
         is_behind = code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and waiting[0] is not batch
         if code in _TOO_LARGE and batch.rows > 1 and batch.records[MAGIC_AT] == 2:

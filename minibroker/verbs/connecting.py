@@ -42,8 +42,10 @@ def _user(text: str) -> tuple[str, str]:
         try:
             with open(text[1:], encoding="utf-8") as file:  # noqa: PTH123  as other options do
                 text = file.readline().strip()
-        except (OSError, ValueError) as error:
-            raise UsageError(f"{text}: {error}") from None
+        except OSError as error:
+            raise UsageError(f"{text}: {error.strerror}") from None
+        except ValueError:  # of the decoder
+            raise UsageError(f"{text}: the file is no text in UTF-8") from None
     name, colon, password = text.partition(":")
     if not (name and colon and password):
         raise UsageError("is no NAME:PASSWORD")

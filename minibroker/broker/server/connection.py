@@ -161,6 +161,8 @@ TRANSITIONS: Final[Mapping[ConnectionState, Mapping[Event, ConnectionState]]] = 
     },
 }
 
+_TLS_HANDSHAKE: Final = b"\x16\x03"
+_HTTP_METHODS: Final = frozenset({b"GET ", b"HEAD", b"POST", b"PUT ", b"OPTI", b"CONN", b"PRI "})
 _OPEN: Final = ConnectionState.OPEN
 _AUTHENTICATING: Final = ConnectionState.AUTHENTICATING
 _UNREAD: Final = frozenset({ConnectionState.THROTTLED, ConnectionState.REFUSED})
@@ -223,7 +225,7 @@ class Connection:
         if not 0 <= size_bytes <= self._request_bytes_max:
             raise ProtocolError(
                 f"request size {size_bytes} bytes, expected 0 to {self._request_bytes_max}"
-                " (socket.request.max.bytes)"
+                f" (socket.request.max.bytes){_foreign_protocol(bytes(view[start : start + 4]))}"
             )
         start += 4
         end = start + size_bytes
@@ -310,3 +312,12 @@ class Connection:
     def is_ending(self) -> bool:
         """Return whether no request is taken any more."""
         return self.state in _ENDING
+
+
+def _foreign_protocol(beginning: bytes) -> str:
+    """Return a note on the first 4 bytes of a request that are no size, empty for unknown ones."""
+    if beginning.startswith(_TLS_HANDSHAKE):
+        return "; it begins like TLS, which this listener does not speak"
+    if beginning in _HTTP_METHODS:
+        return "; it begins like HTTP, which Kafka does not speak"
+    return ""

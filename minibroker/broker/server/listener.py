@@ -7,6 +7,7 @@ the next ones in the kernel's queue. asyncio's server cannot do that.
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import socket
 from functools import partial
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_FILES_USED_UP: Final = frozenset({errno.EMFILE, errno.ENFILE})
+_ADVICE: Final = "; clients wait until others leave: raise the limit of open files (ulimit -n)"
 ACCEPT_RETRY_S: Final = 0.1
 """Wait of a failed accept for a connection to end before the next try."""
 KNOCKS_MAX: Final = 8
@@ -44,6 +47,7 @@ class ListeningSocket:
     __slots__ = (
         "_connections",
         "_is_connecting",
+        "_is_failing",
         "_is_stopping",
         "_is_watched",
         "_knocks",
@@ -69,6 +73,8 @@ class ListeningSocket:
         self._socket: socket.socket | None = None
         self._task: asyncio.Task[None] | None = None
         self._is_connecting = self._is_stopping = False
+        self._is_failing = False
+        """True from an accept that failed until the next one that does not: it is one log line."""
         self._is_watched = False
         """True while the loop looks for clients that wait to be accepted."""
         self._may_accept = asyncio.Event()
@@ -258,9 +264,13 @@ class ListeningSocket:
             return
         except OSError as error:
             # No file handle left, or the peer went away: better when somebody has left.
-            logger.warning("cannot accept a connection: %s", error)
+            if not self._is_failing:
+                self._is_failing = True
+                advice = _ADVICE if error.errno in _FILES_USED_UP else ""
+                logger.warning("cannot accept a connection: %s%s", error, advice)
             await connections.limits.wait_for_departure(ACCEPT_RETRY_S)
             return
+        self._is_failing = False
         # From here on each part has the address in this one form: ACLs, limits, quotas, the log.
         host, port = host_address(address[0]), address[1]
         try:

@@ -161,9 +161,31 @@ def test_wrong_usage(program: Program, words: tuple[str, ...], sentence: str) ->
     assert (ran.code, sentence in ran.errors) == (2, True), ran.errors
 
 
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--security", "SSL"), "ends the handshake of TLS: is security.protocol that of"),
+        (("--user", "alice:secret"), "takes no logins on this listener: leave the user out"),
+    ],
+)
+def test_a_listener_without_security_is_named(
+    program: Program, words: tuple[str, ...], sentence: str
+) -> None:
+    ran = program.run("consume", "t", *words)
+    assert (ran.code, sentence in ran.errors) == (1, True), ran.errors
+
+
+def test_a_missing_file_of_a_user_is_one_sentence(program: Program) -> None:
+    ran = program.run("consume", "t", "--user", "@nowhere")
+    assert (ran.code, "--user @nowhere: No such file or directory;" in ran.errors) == (2, True)
+
+
 def test_a_missing_topic_or_partition_is_named(program: Program, numbers: str) -> None:
     ran = program.run("consume", "nothing")
-    assert (ran.code, "UNKNOWN_TOPIC_OR_PARTITION: topic 'nothing'" in ran.errors) == (1, True)
+    assert (ran.code, "UNKNOWN_TOPIC_OR_PARTITION: there is no topic 'nothing'" in ran.errors) == (
+        1,
+        True,
+    )
     ran = program.run("consume", numbers, "-p", "5")
     assert (ran.code, "numbers has 2 partitions, 0 to 1: there is no 5" in ran.errors) == (1, True)
 

@@ -164,3 +164,13 @@ def test_progress_is_for_a_terminal_alone(program: Program) -> None:
     os.close(slave)
     assert os.read(master, 1000).decode().strip().endswith("2 records to watched")
     os.close(master)
+
+
+def test_a_record_that_is_too_large_is_named_with_its_limit(
+    program: Program, tmp_path: Path
+) -> None:
+    path = tmp_path / "large"
+    path.write_bytes(bytes(2_000_000))
+    ran = program.run("produce", "t", "--whole", str(path))
+    assert (ran.code, "-0 takes no batch of 2000" in ran.errors) == (1, True), ran.errors
+    assert "max.message.bytes" in ran.errors

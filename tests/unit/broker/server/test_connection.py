@@ -188,6 +188,16 @@ def test_a_size_that_no_request_has_is_refused_before_its_bytes(size_bytes: int)
         connection.next_request()
 
 
+@pytest.mark.parametrize(
+    ("beginning", "protocol"), [(b"\x16\x03\x01\x02", "TLS"), (b"GET ", "HTTP"), (b"POST", "HTTP")]
+)
+def test_the_beginning_of_another_protocol_is_named(beginning: bytes, protocol: str) -> None:
+    connection = open_connection()
+    receive(connection.receive_buffer, beginning)
+    with pytest.raises(ProtocolError, match=f"; it begins like {protocol}, which"):
+        connection.next_request()
+
+
 def test_an_empty_request_is_one() -> None:
     connection = open_connection()
     receive(connection.receive_buffer, pack(">i", 0) + request(3))

@@ -33,7 +33,7 @@ async def test_port_0_takes_a_free_port_and_clients_are_told_which(serve: Serve)
 async def test_a_port_in_use_is_one_sentence_and_leaves_nothing_behind(serve: Serve) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(StorageError, match=f"cannot listen on 127.0.0.1:{port}: "):
+        with pytest.raises(StorageError, match=f"on 127.0.0.1:{port}: .*: end the program"):
             await serve(listeners=f"PLAINTEXT://127.0.0.1:{port}")
     running = await serve(listeners=f"PLAINTEXT://127.0.0.1:{port}")
     assert running.address[1] == port
@@ -135,10 +135,10 @@ async def test_accepting_goes_on_after_the_system_had_no_handle_left(
 ) -> None:
     running = await serve()
     (listening,) = running.server._sockets
-    failures = [OSError(24, "Too many open files")]
+    failures = [OSError(24, "Too many open files"), OSError(24, "Too many open files")]
 
     class Door(socket.socket):
-        """The listening socket, whose first accept fails."""
+        """The listening socket, whose first two accepts fail."""
 
         def accept(self) -> tuple[socket.socket, object]:
             if failures:
@@ -160,6 +160,7 @@ async def test_accepting_goes_on_after_the_system_had_no_handle_left(
         await client.call(MetadataRequest(topics=[]), 9)
     (record,) = [r for r in caplog.records if r.levelno >= logging.WARNING]
     assert "Too many open files" in record.getMessage()
+    assert "raise the limit of open files (ulimit -n)" in record.getMessage()
     await refused.close()
 
 
