@@ -41,8 +41,8 @@ async def test_records_survive_a_stop(tmp_path: Path) -> None:
     async with InProcessBroker(tmp_path) as running:
         assert running.broker.cluster.image.cluster_id == cluster_id
         async with await running.connect() as client:
-            found = first(await client.call(asking(part()), 11))
-            assert offsets_in(found.records) == [0]
+            partition = first(await client.call(asking(part()), 11))
+            assert offsets_in(partition.records) == [0]
             answer = await client.call(produce(batch_of(b"next")), 9)
             assert answer.responses[0].partition_responses[0].base_offset == 1
 
@@ -52,9 +52,9 @@ async def test_a_clean_stop_leaves_marker_and_checkpoints_and_no_lock(tmp_path: 
         await running.create_topic("t")
         data = Path(running.settings["log.dirs"])
         assert ".kafka_cleanshutdown" not in files_in(data)
-    found = files_in(data)
-    assert {".kafka_cleanshutdown", "meta.properties", TREE_FILE, "t-0"} <= found
-    assert "recovery-point-offset-checkpoint" in found
+    names = files_in(data)
+    assert {".kafka_cleanshutdown", "meta.properties", TREE_FILE, "t-0"} <= names
+    assert "recovery-point-offset-checkpoint" in names
     async with InProcessBroker(tmp_path) as running:
         running.partitions.get("t", 0)
 
@@ -80,7 +80,7 @@ async def test_advertised_listeners_change_while_it_runs(tmp_path: Path) -> None
 
     async with InProcessBroker(tmp_path) as running, await running.connect() as client:
         cluster = running.broker.cluster
-        before = await advertised(client)
+        old_address = await advertised(client)
         other = {"advertised.listeners": "PLAINTEXT://kafka.example:19092"}
         await cluster.alter_config("brokers", "0", other)
         await asyncio.gather(*running.broker._tasks)
@@ -96,7 +96,7 @@ async def test_advertised_listeners_change_while_it_runs(tmp_path: Path) -> None
         await cluster.alter_config("brokers", "0", {"advertised.listeners": None})
         await asyncio.gather(*running.broker._tasks)
         assert (await advertised(client)).startswith("127.0.0.1:")
-        assert before.startswith("127.0.0.1:")
+        assert old_address.startswith("127.0.0.1:")
         await client.close()
 
 
@@ -112,9 +112,9 @@ async def test_several_brokers_live_in_one_process(tmp_path: Path) -> None:
 
 
 def config(directory: Path, **settings: str) -> BrokerConfig:
-    named = {key.replace("_", "."): value for key, value in settings.items()}
+    properties = {key.replace("_", "."): value for key, value in settings.items()}
     listeners = "PLAINTEXT://127.0.0.1:0"
-    return BrokerConfig({"listeners": listeners, "log.dirs": str(directory), **named})
+    return BrokerConfig({"listeners": listeners, "log.dirs": str(directory), **properties})
 
 
 async def test_a_directory_in_use_is_one_sentence_and_stays_usable(tmp_path: Path) -> None:
@@ -177,8 +177,10 @@ def test_a_release_that_never_was_is_one_sentence() -> None:
 
 
 async def test_a_new_cluster_has_the_id_that_it_was_given_and_keeps_it(tmp_path: Path) -> None:
-    for given in ("4L6g3nShT-eMCtK--X86sw", "another-one"):
-        broker = Broker(config(tmp_path / "data").with_overrides({"minibroker.cluster.id": given}))
+    for cluster_id in ("4L6g3nShT-eMCtK--X86sw", "another-one"):
+        broker = Broker(
+            config(tmp_path / "data").with_overrides({"minibroker.cluster.id": cluster_id})
+        )
         await broker.start()
         assert broker.cluster.image.cluster_id == "4L6g3nShT-eMCtK--X86sw"
         await broker.stop()
@@ -274,7 +276,7 @@ async def test_a_later_leader_resumes_them(tmp_path: Path) -> None:
 # Each kind of configuration reaches the part that goes by it.
 
 
-class Told:
+class Recorder:
     """Stands for all of them; writes down what it is told."""
 
     broker_id = 3
@@ -285,7 +287,7 @@ class Told:
     def config_of(self, entity_type: str, name: str) -> dict[str, str]:
         return {"of": f"{entity_type}/{name}"}
 
-    def __call__(self) -> Told:
+    def __call__(self) -> Recorder:
         return self
 
     def __getattr__(self, name: str) -> Any:
@@ -303,22 +305,24 @@ class Told:
     ],
 )
 def test_a_change_goes_where_it_belongs(entity_type: str, name: str, call: tuple[str, ...]) -> None:
-    told = Told()
-    follower = ConfigFollower(told, told, told, told, told)  # type: ignore[arg-type]
+    recorder = Recorder()
+    follower = ConfigFollower(recorder, recorder, recorder, recorder, recorder)  # type: ignore[arg-type]
     follower.on_config_changed(entity_type, name)
-    assert told.calls == [(*call, {"of": f"{entity_type}/{name}"})]
+    assert recorder.calls == [(*call, {"of": f"{entity_type}/{name}"})]
 
 
 def test_another_brokers_settings_are_not_ours() -> None:
-    told = Told()
-    ConfigFollower(told, told, told, told, told).on_config_changed("brokers", "4")  # type: ignore[arg-type]
-    assert [call[0] for call in told.calls] == ["on_config_changed"]
+    recorder = Recorder()
+    ConfigFollower(recorder, recorder, recorder, recorder, recorder).on_config_changed(
+        "brokers", "4"
+    )  # type: ignore[arg-type]
+    assert [call[0] for call in recorder.calls] == ["on_config_changed"]
 
 
 def test_a_topic_comes_with_its_configuration_and_goes_without() -> None:
-    told = Told()
-    follower = ConfigFollower(told, told, told, told, told)  # type: ignore[arg-type]
+    recorder = Recorder()
+    follower = ConfigFollower(recorder, recorder, recorder, recorder, recorder)  # type: ignore[arg-type]
     topic: Any = SimpleNamespace(name="t")
     follower.on_topic_created(topic)
     follower.on_topic_deleted(topic, MARKED)
-    assert told.calls == [("set_topic", "t", {"of": "topics/t"}), ("set_topic", "t", {})]
+    assert recorder.calls == [("set_topic", "t", {"of": "topics/t"}), ("set_topic", "t", {})]

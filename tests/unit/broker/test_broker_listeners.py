@@ -40,7 +40,7 @@ async def alter(client: RawClient, values: dict[str, str]) -> tuple[int, str | N
     return answer.responses[0].error_code, answer.responses[0].error_message
 
 
-async def settled(running: InProcessBroker) -> dict[str, int]:
+async def ports_when_done(running: InProcessBroker) -> dict[str, int]:
     """Wait for listeners that are being opened and closed; return the ports of all."""
     await asyncio.gather(*running.broker._tasks)
     return running.broker.ports
@@ -51,7 +51,7 @@ async def connect(running: InProcessBroker, listener: str, **more: Any) -> RawCl
     return await running.connect(**more)
 
 
-async def told(client: RawClient) -> list[int]:
+async def ports_told_to(client: RawClient) -> list[int]:
     """Return the ports of brokers that a client is told."""
     return [broker.port for broker in (await client.call(METADATA, 9)).brokers]
 
@@ -94,21 +94,23 @@ async def test_a_listener_comes_stays_over_a_start_and_goes_with_its_clients(
     async with InProcessBroker(tmp_path) as running:
         client = await running.connect()
         assert await alter(client, {**MAP, "listeners": EXTRA}) == (0, None)
-        ports = await settled(running)
+        ports = await ports_when_done(running)
         async with await connect(running, "EXTRA") as other:
-            assert await told(other) == [ports["EXTRA"]]
-        assert await told(client) == [ports["PLAINTEXT"]]
+            assert await ports_told_to(other) == [ports["EXTRA"]]
+        assert await ports_told_to(client) == [ports["PLAINTEXT"]]
         await client.close()
     async with InProcessBroker(tmp_path) as running:
         own, extra = [await connect(running, name) for name in ("PLAINTEXT", "EXTRA")]
-        assert await told(extra) == [running.broker.ports["EXTRA"]]
+        assert await ports_told_to(extra) == [running.broker.ports["EXTRA"]]
         # Even where the one that asks for it comes by this listener, it is answered.
         assert await alter(extra, {"listeners": OWN}) == (0, None)
         assert await extra.is_closed_by_broker()
-        assert await settled(running) == {"PLAINTEXT": own.writer.get_extra_info("peername")[1]}
+        assert await ports_when_done(running) == {
+            "PLAINTEXT": own.writer.get_extra_info("peername")[1]
+        }
         data, _ = await running.broker.cluster.tree.get("/brokers/ids/0")
         assert b"EXTRA" not in data
-        assert len(await told(own)) == 1
+        assert len(await ports_told_to(own)) == 1
         for client in (own, extra):
             await client.close()
 
@@ -117,16 +119,16 @@ async def test_a_port_in_use_is_an_error_in_the_log_and_tried_again(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with InProcessBroker(tmp_path) as running, await running.connect() as client:
-        with socket.create_server((HOST, 0)) as taken:
-            port = taken.getsockname()[1]
+        with socket.create_server((HOST, 0)) as holder:
+            port = holder.getsockname()[1]
             listeners = f"{OWN},EXTRA://{HOST}:{port}"
             assert await alter(client, {**MAP, "listeners": listeners}) == (0, None)
-            assert "EXTRA" not in await settled(running)
+            assert "EXTRA" not in await ports_when_done(running)
         assert f"cannot listen on {HOST}:{port}: " in caplog.text
         (broker,) = running.broker.cluster.image.brokers.values()
         assert [endpoint.listener for endpoint in broker.endpoints] == ["PLAINTEXT"]
         await alter(client, {"listeners": listeners.replace(",", " ,")})
-        assert (await settled(running))["EXTRA"] == port
+        assert (await ports_when_done(running))["EXTRA"] == port
     with (
         socket.create_server((HOST, port)),
         pytest.raises(StorageError, match="listeners, as altered while the broker ran"),
@@ -141,7 +143,7 @@ async def test_a_name_that_is_none_is_an_error_in_the_log_and_the_others_come(
         listeners = f"{OWN},SSL://a..b:0,EXTRA://{HOST}:0"
         plain = {"listener.security.protocol.map": ALL_PLAIN}
         assert await alter(client, {"listeners": listeners, **plain}) == (0, None)
-        assert (await settled(running)).keys() == {"PLAINTEXT", "EXTRA"}
+        assert (await ports_when_done(running)).keys() == {"PLAINTEXT", "EXTRA"}
         assert "cannot listen on a..b:0: this is no name of a host" in caplog.text
 
 
@@ -159,11 +161,11 @@ async def test_a_listener_with_tls_comes_with_its_certificate_or_not_at_all(tmp_
         sasl = {**MAP, "listeners": f"{OWN},S://{HOST}:0"}
         assert (await alter(client, sasl))[0] == 42
         assert await alter(client, {**listeners, **own}) == (0, None)
-        ports = await settled(running)
+        ports = await ports_when_done(running)
         context = ssl.create_default_context()
         authority().configure_trust(context)
         async with await connect(running, "SSL", tls=context) as secured:
-            assert await told(secured) == [ports["SSL"]]
+            assert await ports_told_to(secured) == [ports["SSL"]]
             assert await alter(client, {"listeners": OWN}) == (0, None)
             assert await secured.is_closed_by_broker()
 
@@ -175,17 +177,17 @@ async def test_an_address_of_an_open_listener_is_bound_at_the_next_start(
         port = free.getsockname()[1]
     other = {"listeners": f"PLAINTEXT://{HOST}:{port}"}
     async with InProcessBroker(tmp_path) as running, await running.connect() as client:
-        before = running.broker.ports
-        same = {"listeners": f"PLAINTEXT://{HOST}:{before['PLAINTEXT']}"}
+        old_ports = running.broker.ports
+        same = {"listeners": f"PLAINTEXT://{HOST}:{old_ports['PLAINTEXT']}"}
         assert await alter(client, same) == (0, None)
-        await settled(running)
+        await ports_when_done(running)
         assert not caplog.text
         assert await alter(client, other) == (0, None)
-        assert await settled(running) == before
-        assert await told(client) == [port]
+        assert await ports_when_done(running) == old_ports
+        assert await ports_told_to(client) == [port]
         assert f"takes over its address {HOST}:{port} when this broker starts again" in caplog.text
     # The address of the file is in use: it is not bound, not for a moment either.
-    with socket.create_server((HOST, before["PLAINTEXT"])):
+    with socket.create_server((HOST, old_ports["PLAINTEXT"])):
         async with InProcessBroker(tmp_path, same) as running:
             assert running.broker.ports == {"PLAINTEXT": port}
             altered = f"listeners=PLAINTEXT://{HOST}:{port} were altered while the broker ran"
@@ -196,18 +198,22 @@ async def test_an_address_of_an_open_listener_is_bound_at_the_next_start(
 async def test_a_stop_does_not_wait_for_a_listener_that_is_being_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun = asyncio.Event()
+    arrival = asyncio.Event()
 
     async def prepare(self: ListeningSocket) -> None:
-        begun.set()
+        arrival.set()
         await asyncio.Event().wait()
 
     running = InProcessBroker(tmp_path)
     async with running, await running.connect() as client:
         monkeypatch.setattr(ListeningSocket, "prepare", prepare)
         assert await alter(client, {**MAP, "listeners": EXTRA}) == (0, None)
-        await begun.wait()
-        (bound,) = (known for known in running.server._sockets if known.listener.name == "EXTRA")
+        await arrival.wait()
+        (bound,) = (
+            bound_socket
+            for bound_socket in running.server._sockets
+            if bound_socket.listener.name == "EXTRA"
+        )
         assert bound._socket is not None
     assert bound._socket.fileno() == -1
     assert not running.broker._tasks
@@ -218,7 +224,7 @@ async def test_a_change_that_cannot_be_is_refused_while_the_broker_runs(
 ) -> None:
     """Written by another process it is an error in the log, and the listeners stay."""
     async with InProcessBroker(tmp_path) as running, await running.connect() as client:
-        before = running.broker.ports
+        old_ports = running.broker.ports
         values = {"listener.security.protocol.map": "PLAINTEXT:SSL"}
         code, message = await alter(client, values)
         assert (code, message) == (
@@ -228,4 +234,4 @@ async def test_a_change_that_cannot_be_is_refused_while_the_broker_runs(
         with caplog.at_level(logging.ERROR):
             await running.broker.cluster.alter_config("brokers", "0", values)
         assert "the values in force stay: Security protocol cannot be updated" in caplog.text
-        assert await settled(running) == before
+        assert await ports_when_done(running) == old_ports

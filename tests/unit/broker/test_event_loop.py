@@ -47,7 +47,7 @@ class LoopWithoutSignals(asyncio.SelectorEventLoop):
 @pytest.mark.parametrize("kind", [asyncio.SelectorEventLoop, LoopWithoutSignals])
 def test_a_signal_wakes_the_loop(kind: type[asyncio.AbstractEventLoop]) -> None:
     """Nothing else does: no timer runs, and the signal comes while the loop waits."""
-    before = signal.getsignal(signal.SIGUSR1)
+    old_handler = signal.getsignal(signal.SIGUSR1)
     calls: list[str] = []
 
     async def wait_for_signal() -> None:
@@ -64,4 +64,4 @@ def test_a_signal_wakes_the_loop(kind: type[asyncio.AbstractEventLoop]) -> None:
     with asyncio.Runner(loop_factory=kind) as runner:
         runner.run(wait_for_signal())
     assert calls == ["once", "again"]
-    assert signal.getsignal(signal.SIGUSR1) == before
+    assert signal.getsignal(signal.SIGUSR1) == old_handler

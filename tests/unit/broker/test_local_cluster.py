@@ -53,13 +53,13 @@ async def test_leaders_and_replicas_in_sync_stay_over_a_restart_in_new_epochs(
 ) -> None:
     cluster, brokers = new_cluster(tmp_path)
     await cluster.start([TopicToCreate("t", 30, {}), TopicToCreate("state", 1, {}, 1)])
-    before = [(state.leader, state.isr) for state in partitions_of(brokers[0], "t")]
+    old_states = [(state.leader, state.isr) for state in partitions_of(brokers[0], "t")]
     assert [len(state.replicas) for state in partitions_of(brokers[0], "state")] == [1]
     await cluster.stop()
     cluster, brokers = new_cluster(tmp_path)
     await cluster.start()
     after = partitions_of(brokers[0], "t")
-    assert [(state.leader, state.isr) for state in after] == before
+    assert [(state.leader, state.isr) for state in after] == old_states
     assert {state.leader_epoch for state in after} == {1}
     await cluster.stop()
 

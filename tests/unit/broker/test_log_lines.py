@@ -41,7 +41,7 @@ def written() -> Iterator[tuple[logging.Logger, io.StringIO]]:
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "escape"),
     [
         ("plain", "plain"),
         ("größe 表", "größe 表"),
@@ -51,8 +51,8 @@ def written() -> Iterator[tuple[logging.Logger, io.StringIO]]:
         ("\ud800", r"\ud800"),
     ],
 )
-def test_a_character_without_a_glyph_is_an_escape(text: str, shown: str) -> None:
-    assert printable(text) == shown
+def test_a_character_without_a_glyph_is_an_escape(text: str, escape: str) -> None:
+    assert printable(text) == escape
 
 
 def test_a_name_with_a_newline_is_one_line(written: tuple[logging.Logger, io.StringIO]) -> None:
@@ -90,14 +90,14 @@ def test_a_traceback_has_no_line_that_looks_like_an_event(
 
 def test_an_event_stays_as_it_is_for_others(written: tuple[logging.Logger, io.StringIO]) -> None:
     logger, _ = written
-    found: list[logging.LogRecord] = []
+    events: list[logging.LogRecord] = []
     handler = logging.Handler()
-    handler.emit = found.append  # type: ignore[method-assign]
+    handler.emit = events.append  # type: ignore[method-assign]
     logger.addHandler(handler)
     logger.info("group %s", "a\nb")
     logger.removeHandler(handler)
-    assert found[0].args == ("a\nb",)
-    assert found[0].getMessage() == "group a\nb"
+    assert events[0].args == ("a\nb",)
+    assert events[0].getMessage() == "group a\nb"
 
 
 # The evidence of a deletion says in one sentence who asked for it.

@@ -54,14 +54,14 @@ async def test_a_connection_that_ended_is_opened_anew() -> None:
 
 async def test_a_broker_with_another_address_is_asked_there() -> None:
     async with (
-        ScriptedBroker(answer) as before,
+        ScriptedBroker(answer) as old_broker,
         ScriptedBroker(answer) as after,
-        peer_client({7: before.address}) as client,
+        peer_client({7: old_broker.address}) as client,
     ):
         await ask(client)
         client._cluster.image.brokers = registered({7: after.address})
         await ask(client)
-        assert (before.connection_count, after.connection_count) == (1, 1)
+        assert (old_broker.connection_count, after.connection_count) == (1, 1)
 
 
 async def test_a_broker_that_left_loses_its_connection() -> None:
@@ -103,10 +103,10 @@ async def test_a_connection_to_a_broker_that_left_meanwhile_is_closed() -> None:
 
 
 async def test_failures_in_a_row_make_the_pause_longer(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[int] = []
+    counts: list[int] = []
 
     def note(failures: int, _chance: float) -> float:
-        told.append(failures)
+        counts.append(failures)
         return 0
 
     monkeypatch.setattr(client_module, "backoff_ms", note)
@@ -115,7 +115,7 @@ async def test_failures_in_a_row_make_the_pause_longer(monkeypatch: pytest.Monke
         for _ in range(3):
             with pytest.raises(ConnectionRefusedError):
                 await ask(client)
-        assert told == [1, 2, 3]
+        assert counts == [1, 2, 3]
         async with ScriptedBroker(answer) as broker:
             client._cluster.image.brokers = registered({7: broker.address})
             await ask(client)
@@ -158,8 +158,8 @@ async def test_a_request_without_an_answer_takes_its_connection_along() -> None:
     ):
         with pytest.raises(TimeoutError, match="broker 7 did not answer within"):
             await ask(client)
-        found = client._peers[7].connection
-        assert found is None or not found.is_open
+        connection = client._peers[7].connection
+        assert connection is None or not connection.is_open
 
 
 async def test_closing_ends_waiting_requests() -> None:

@@ -42,12 +42,12 @@ def test_a_link_to_nowhere_is_replaced(tmp_path: Path) -> None:
 def test_a_pipe_gets_the_lines(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    found: list[str] = []
-    reader = Thread(target=lambda: found.append(pipe.read_text()))
+    lines: list[str] = []
+    reader = Thread(target=lambda: lines.append(pipe.read_text()))
     reader.start()
     write_ready_file(str(pipe), LINE)
     reader.join(60)
-    assert found == [LINE]
+    assert lines == [LINE]
 
 
 def test_a_pipe_of_another_user_gets_nothing(

@@ -21,11 +21,11 @@ class SlowNameServer:
     """Stands for `socket.getaddrinfo`: answers when the test says so."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.names: list[str] = []
         self.may_answer = threading.Event()
 
     def __call__(self, name: str, *_: object, **__: object) -> list[tuple[object, ...]]:
-        self.asked.append(name)
+        self.names.append(name)
         assert self.may_answer.wait(TIMEOUT_S)
         if name == "nowhere":
             raise socket.gaierror("not known")
@@ -37,16 +37,16 @@ class SlowNameServer:
 
 @pytest.fixture
 def name_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowNameServer]:
-    made = SlowNameServer()
-    monkeypatch.setattr(socket, "getaddrinfo", made)
-    yield made
-    made.may_answer.set()
+    server = SlowNameServer()
+    monkeypatch.setattr(socket, "getaddrinfo", server)
+    yield server
+    server.may_answer.set()
 
 
-async def turns(until: int, asked: list[str]) -> None:
+async def turns(until: int, names: list[str]) -> None:
     """Let others run until so many names were asked for."""
     async with asyncio.timeout(TIMEOUT_S):
-        while len(asked) < until:  # noqa: ASYNC110  nobody is told
+        while len(names) < until:  # noqa: ASYNC110  nobody is told
             await asyncio.sleep(0)
 
 
@@ -69,12 +69,12 @@ async def test_a_slow_name_server_holds_up_names_only(name_server: SlowNameServe
     resolver = Resolver()
     names = [f"host-{number}" for number in range(100)]
     lookups = [asyncio.ensure_future(resolver.addresses(name)) for name in names]
-    await turns(LOOKUPS_MAX, name_server.asked)
+    await turns(LOOKUPS_MAX, name_server.names)
     async with asyncio.timeout(TIMEOUT_S):
         assert await asyncio.to_thread(lambda: "work") == "work"
         assert await resolver.addresses("10.0.0.1") == ["10.0.0.1"]
         assert await resolver.addresses("::1") == ["::1"]
-    assert name_server.asked == names[:LOOKUPS_MAX]
+    assert name_server.names == names[:LOOKUPS_MAX]
     name_server.may_answer.set()
     for answer in await asyncio.gather(*lookups):
         assert answer[0] == "127.0.0.1"
@@ -85,12 +85,12 @@ async def test_a_caller_that_gives_up_leaves_no_room_for_one_thread_more(
 ) -> None:
     resolver = Resolver()
     lookups = [asyncio.ensure_future(resolver.addresses("nowhere")) for _ in range(LOOKUPS_MAX)]
-    await turns(LOOKUPS_MAX, name_server.asked)
+    await turns(LOOKUPS_MAX, name_server.names)
     for lookup in lookups:
         lookup.cancel()
     await asyncio.wait(lookups)
     late = asyncio.ensure_future(resolver.addresses("late"))
     await asyncio.sleep(0)
-    assert "late" not in name_server.asked
+    assert "late" not in name_server.names
     name_server.may_answer.set()
     assert (await late)[0] == "127.0.0.1"

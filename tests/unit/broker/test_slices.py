@@ -52,11 +52,11 @@ async def test_others_have_the_loop_between_two_slices(monkeypatch: pytest.Monke
     monkeypatch.setattr(slices, "SLICE_S", 0.0)
     done: list[int] = []
     run_in_slices(counted(done, 3))
-    seen = []
+    counts = []
     while len(done) < 3:
-        seen.append(len(done))
+        counts.append(len(done))
         await asyncio.sleep(0)
-    assert seen == [1, 2]
+    assert counts == [1, 2]
 
 
 async def test_a_generator_that_is_closed_ends_the_work(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,16 +13,16 @@ from tests.support.in_process import ManualClock
 async def test_calls_are_made_when_the_clock_is_moved_there_in_the_order_of_their_times() -> None:
     clock = ManualClock()
     timers = Timers(clock)
-    made: list[str] = []
-    timers.after(2000, lambda: made.append("second"))
-    timers.after(1000, lambda: made.append("first"))
-    timers.after(2000, lambda: made.append("third"))
+    calls: list[str] = []
+    timers.after(2000, lambda: calls.append("second"))
+    timers.after(1000, lambda: calls.append("first"))
+    timers.after(2000, lambda: calls.append("third"))
     clock.advance(999)
-    assert made == []
+    assert calls == []
     clock.advance(1)
-    assert made == ["first"]
+    assert calls == ["first"]
     clock.advance(5000)
-    assert made == ["first", "second", "third"]
+    assert calls == ["first", "second", "third"]
     assert len(timers) == 0
 
 
@@ -31,22 +31,22 @@ async def test_a_call_is_due_at_its_millisecond_wherever_the_clock_stands() -> N
     clock = ManualClock()
     timers = Timers(clock)
     for delay_ms in range(1, 60):
-        made: list[int] = []
-        timers.after(delay_ms, lambda made=made: made.append(1))  # type: ignore[misc]
+        calls: list[int] = []
+        timers.after(delay_ms, lambda calls=calls: calls.append(1))  # type: ignore[misc]
         clock.advance(delay_ms)
-        assert made == [1], f"after {delay_ms} ms"
+        assert calls == [1], f"after {delay_ms} ms"
 
 
 async def test_a_cancelled_call_is_not_made_and_does_not_count() -> None:
     clock = ManualClock()
     timers = Timers(clock)
-    made: list[int] = []
-    kept = timers.after(1000, lambda: made.append(1))
-    timers.after(1000, lambda: made.append(2)).cancel()
+    calls: list[int] = []
+    timer = timers.after(1000, lambda: calls.append(1))
+    timers.after(1000, lambda: calls.append(2)).cancel()
     assert len(timers) == 1
     clock.advance(1000)
-    kept.cancel()
-    assert made == [1]
+    timer.cancel()
+    assert calls == [1]
     assert len(timers) == 0
 
 
@@ -63,21 +63,21 @@ async def test_cancelled_calls_do_not_pile_up() -> None:
 async def test_a_call_that_cancels_many_others_leaves_the_rest_as_it_was() -> None:
     clock = ManualClock()
     timers = Timers(clock)
-    made: list[str] = []
-    others = [timers.after(5000, lambda: made.append("cancelled")) for _ in range(200)]
+    calls: list[str] = []
+    others = [timers.after(5000, lambda: calls.append("cancelled")) for _ in range(200)]
     timers.after(1000, lambda: [other.cancel() for other in others])
-    timers.after(1000, lambda: made.append("rest"))
+    timers.after(1000, lambda: calls.append("rest"))
     clock.advance(10_000)
-    assert made == ["rest"]
+    assert calls == ["rest"]
 
 
 async def test_a_call_made_in_a_call_is_made_too_when_it_is_due() -> None:
     clock = ManualClock()
     timers = Timers(clock)
-    made: list[int] = []
-    timers.after(1000, lambda: timers.after(0, lambda: made.append(1)))
+    calls: list[int] = []
+    timers.after(1000, lambda: timers.after(0, lambda: calls.append(1)))
     clock.advance(1000)
-    assert made == [1]
+    assert calls == [1]
 
 
 async def test_a_call_that_raises_is_reported_and_the_others_are_made() -> None:
@@ -85,15 +85,15 @@ async def test_a_call_that_raises_is_reported_and_the_others_are_made() -> None:
     timers = Timers(clock)
     reports: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, report: reports.append(report))
-    made: list[int] = []
+    calls: list[int] = []
 
     def fails() -> None:
         raise ValueError("no")
 
     timers.after(1000, fails)
-    timers.after(1000, lambda: made.append(1))
+    timers.after(1000, lambda: calls.append(1))
     clock.advance(1000)
-    assert made == [1]
+    assert calls == [1]
     assert isinstance(reports[0]["exception"], ValueError)
 
 
@@ -114,29 +114,29 @@ async def test_nothing_is_armed_when_nothing_is_to_come() -> None:
 async def test_closed_it_makes_no_call() -> None:
     clock = ManualClock()
     timers = Timers(clock)
-    made: list[int] = []
-    timer = timers.after(1000, lambda: made.append(1))
+    calls: list[int] = []
+    timer = timers.after(1000, lambda: calls.append(1))
     timers.close()
     timer.cancel()
-    timers.after(1000, lambda: made.append(2)).cancel()
-    timers.after(1000, lambda: made.append(3))
+    timers.after(1000, lambda: calls.append(2)).cancel()
+    timers.after(1000, lambda: calls.append(3))
     clock.advance(2000)
-    assert made == []
+    assert calls == []
     assert (len(timers), timers._handle) == (0, None)
 
 
 async def test_a_clock_that_goes_back_leaves_each_call_the_time_it_had() -> None:
     clock = ManualClock()
     timers = Timers(clock)
-    made: list[str] = []
+    calls: list[str] = []
     clock.advance(600_000)
-    timers.after(2000, lambda: made.append("second"))
-    timers.after(1000, lambda: made.append("first"))
+    timers.after(2000, lambda: calls.append("second"))
+    timers.after(1000, lambda: calls.append("first"))
     clock.advance(-600_000)
-    assert made == []
+    assert calls == []
     clock.advance(999)
-    assert made == []
+    assert calls == []
     clock.advance(1)
-    assert made == ["first"]
+    assert calls == ["first"]
     clock.advance(1000)
-    assert made == ["first", "second"]
+    assert calls == ["first", "second"]

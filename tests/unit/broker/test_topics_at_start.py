@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def config(directory: Path, **settings: str) -> BrokerConfig:
-    named = {key.replace("_", "."): value for key, value in settings.items()}
+    properties = {key.replace("_", "."): value for key, value in settings.items()}
     listeners = "PLAINTEXT://127.0.0.1:0"
-    return BrokerConfig({"listeners": listeners, "log.dirs": str(directory), **named})
+    return BrokerConfig({"listeners": listeners, "log.dirs": str(directory), **properties})
 
 
 async def test_topics_of_the_command_line_are_made_once(tmp_path: Path) -> None:

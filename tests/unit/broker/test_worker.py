@@ -21,20 +21,20 @@ def fail(error: Exception) -> None:
 
 async def test_tasks_run_in_order_on_a_thread_of_their_own() -> None:
     worker = Worker(lambda _: None)
-    seen: list[tuple[int, bool]] = []
-    here = threading.get_ident()
+    runs: list[tuple[int, bool]] = []
+    loop_thread = threading.get_ident()
     for number in range(3):
-        worker.run_later(lambda n=number: seen.append((n, threading.get_ident() == here)))
+        worker.run_later(lambda n=number: runs.append((n, threading.get_ident() == loop_thread)))
     worker.close()
-    assert seen == [(0, False), (1, False), (2, False)]
+    assert runs == [(0, False), (1, False), (2, False)]
 
 
 async def test_a_task_after_the_end_runs_at_once() -> None:
     worker = Worker(lambda _: None)
     worker.close()
-    seen: list[int] = []
-    worker.run_later(lambda: seen.append(threading.get_ident()))
-    assert seen == [threading.get_ident()]
+    runs: list[int] = []
+    worker.run_later(lambda: runs.append(threading.get_ident()))
+    assert runs == [threading.get_ident()]
 
 
 async def test_a_result_is_applied_on_the_loop() -> None:
@@ -50,20 +50,20 @@ async def test_a_result_is_applied_on_the_loop() -> None:
     worker.run_reported(lambda: threads.append(threading.get_ident()), apply)
     await asyncio.wait_for(applied, 60)
     worker.close()
-    here = threading.get_ident()
-    assert [thread == here for thread in threads] == [False, True]
+    loop_thread = threading.get_ident()
+    assert [thread == loop_thread for thread in threads] == [False, True]
     worker.run_reported(lambda: threads.append(-1), lambda _: threads.append(-2))
     assert threads[2:] == [-1, -2]  # after the end: at once
 
 
 async def test_the_result_of_a_task_that_failed_is_not_applied() -> None:
-    told = asyncio.get_running_loop().create_future()
-    worker = Worker(told.set_result)
+    report = asyncio.get_running_loop().create_future()
+    worker = Worker(report.set_result)
     worker.begin(asyncio.get_running_loop())
     done: list[object] = []
     error = StorageError("cannot write x", log_directory="/x")
     worker.run_reported(lambda: fail(error), done.append)
-    assert await asyncio.wait_for(told, 60) is error
+    assert await asyncio.wait_for(report, 60) is error
     worker.close()
     assert done == [error]
 
@@ -71,11 +71,11 @@ async def test_the_result_of_a_task_that_failed_is_not_applied() -> None:
 async def test_a_bug_in_reported_work_is_told_to_the_waiting_caller(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    told: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+    report: asyncio.Future[object] = asyncio.get_running_loop().create_future()
     worker = Worker(lambda error: fail(AssertionError(error)))
     worker.begin(asyncio.get_running_loop())
-    worker.run_reported(lambda: fail(ValueError("a bug")), told.set_result)
-    error = await asyncio.wait_for(told, 60)
+    worker.run_reported(lambda: fail(ValueError("a bug")), report.set_result)
+    error = await asyncio.wait_for(report, 60)
     assert isinstance(error, MinibrokerError)
     assert "a bug" in str(error)
     worker.close()
@@ -83,12 +83,12 @@ async def test_a_bug_in_reported_work_is_told_to_the_waiting_caller(
 
 
 async def test_a_disk_that_refuses_is_told_on_the_loop(caplog: pytest.LogCaptureFixture) -> None:
-    told = asyncio.get_running_loop().create_future()
-    worker = Worker(told.set_result)
+    report = asyncio.get_running_loop().create_future()
+    worker = Worker(report.set_result)
     worker.begin(asyncio.get_running_loop())
     error = StorageError("cannot write x", log_directory="/x")
     worker.run_later(lambda: fail(error))
-    assert await asyncio.wait_for(told, 60) is error
+    assert await asyncio.wait_for(report, 60) is error
     worker.close()
     assert "background work failed: cannot write x" in caplog.text
 
@@ -98,11 +98,11 @@ async def test_other_errors_are_said_and_the_next_task_runs(
 ) -> None:
     worker = Worker(lambda error: fail(AssertionError(error)))
     worker.begin(asyncio.get_running_loop())
-    seen: list[int] = []
+    runs: list[int] = []
     worker.run_later(lambda: fail(OSError(errno.EIO, "no")))
-    worker.run_later(lambda: seen.append(1))
+    worker.run_later(lambda: runs.append(1))
     worker.close()
-    assert seen == [1]
+    assert runs == [1]
     assert "background work failed: [Errno 5] no" in caplog.text
 
 
@@ -110,43 +110,43 @@ async def test_a_bug_in_a_task_is_said_and_the_next_one_runs(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     worker = Worker(lambda _: None)
-    seen: list[int] = []
+    runs: list[int] = []
     worker.run_later(lambda: fail(ValueError("a bug")))
-    worker.run_later(lambda: seen.append(1))
+    worker.run_later(lambda: runs.append(1))
     worker.close()
-    assert seen == [1]
+    assert runs == [1]
     assert "a bug" in caplog.text
 
 
 async def test_without_a_task_there_is_no_thread() -> None:
-    before = set(threading.enumerate())
+    old_threads = set(threading.enumerate())
     worker = Worker(lambda _: None)
-    assert set(threading.enumerate()) <= before  # another test's may just have ended
+    assert set(threading.enumerate()) <= old_threads  # another test's may just have ended
     worker.close()
 
 
 async def test_how_a_task_ended_is_told_on_the_loop() -> None:
-    told: asyncio.Queue[Exception | None] = asyncio.Queue()
+    reports: asyncio.Queue[Exception | None] = asyncio.Queue()
     worker = Worker(lambda _: None)
     worker.begin(asyncio.get_running_loop())
     error = OSError(errno.EIO, "no")
-    worker.run_then(lambda: None, told.put_nowait)
-    worker.run_then(lambda: fail(error), told.put_nowait)
-    assert await asyncio.wait_for(told.get(), 60) is None
-    assert await asyncio.wait_for(told.get(), 60) is error
+    worker.run_then(lambda: None, reports.put_nowait)
+    worker.run_then(lambda: fail(error), reports.put_nowait)
+    assert await asyncio.wait_for(reports.get(), 60) is None
+    assert await asyncio.wait_for(reports.get(), 60) is error
     worker.close()
-    worker.run_then(lambda: fail(error), told.put_nowait)
-    assert told.empty()
+    worker.run_then(lambda: fail(error), reports.put_nowait)
+    assert reports.empty()
 
 
 async def test_a_bug_in_a_task_is_told_to_the_one_who_waits(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    told: asyncio.Queue[Exception | None] = asyncio.Queue()
+    reports: asyncio.Queue[Exception | None] = asyncio.Queue()
     worker = Worker(lambda _: None)
     worker.begin(asyncio.get_running_loop())
-    worker.run_then(lambda: fail(ValueError("a bug")), told.put_nowait)
-    error = await asyncio.wait_for(told.get(), 60)
+    worker.run_then(lambda: fail(ValueError("a bug")), reports.put_nowait)
+    error = await asyncio.wait_for(reports.get(), 60)
     assert isinstance(error, MinibrokerError)
     assert "a bug" in str(error)
     assert "a bug" in caplog.text
@@ -155,18 +155,18 @@ async def test_a_bug_in_a_task_is_told_to_the_one_who_waits(
 
 async def test_after_the_end_nobody_is_told() -> None:
     """The caller of close goes on with the tasks' data: the loop had no turn in between."""
-    told: list[object] = []
-    worker = Worker(told.append)
+    reports: list[object] = []
+    worker = Worker(reports.append)
     worker.begin(asyncio.get_running_loop())
     has_run = threading.Event()
-    worker.run_then(lambda: None, told.append)
+    worker.run_then(lambda: None, reports.append)
     worker.run_later(lambda: fail(StorageError("no", log_directory="/x")))
     worker.run_later(has_run.set)
     assert has_run.wait(60)
     worker.close()
     for _ in range(3):
         await asyncio.sleep(0)
-    assert told == []
+    assert reports == []
 
 
 # Work on a thread that nobody has to wait for.
@@ -208,13 +208,13 @@ async def test_a_caller_that_is_gone_gets_nothing() -> None:
         loop.call_soon_threadsafe(ended.set)
         raise ValueError("nobody hears this")
 
-    found = in_daemon(work, "late")
-    found.cancel()
+    future = in_daemon(work, "late")
+    future.cancel()
     may_end.set()
     async with asyncio.timeout(TIMEOUT_S):
         await ended.wait()
     await asyncio.sleep(0)
-    assert found.cancelled()
+    assert future.cancelled()
 
 
 def test_a_process_ends_without_it() -> None:

@@ -18,7 +18,7 @@ class ShortWay:
         handler = running.server.dispatcher._handlers[api_key]
         assert handler.fast is not None
         self._short_way: Callable[..., Any] = handler.fast
-        self.taken = 0
+        self.handled = 0
         self.passed = 0
         self.is_off = False
         """Every request takes the general way, uncounted."""
@@ -27,12 +27,12 @@ class ShortWay:
     def __call__(self, *arguments: Any) -> Any:
         if self.is_off:
             return None
-        found = self._short_way(*arguments)
-        if found is None:
+        answer = self._short_way(*arguments)
+        if answer is None:
             self.passed += 1
         else:
-            self.taken += 1
-        return found
+            self.handled += 1
+        return answer
 
 
 async def answer_to(client: RawClient, request: Any, version: int) -> bytes:

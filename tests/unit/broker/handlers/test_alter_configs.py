@@ -28,8 +28,8 @@ async def alter(
 ) -> list[tuple[ErrorCode, str | None]]:
     request = AlterConfigsRequest(resources=list(resources), validate_only=validate_only)
     response = await handle(context, request)  # type: ignore[arg-type]
-    asked = [(r.resource_type, r.resource_name) for r in resources]
-    assert [(r.resource_type, r.resource_name) for r in response.responses] == asked
+    names = [(r.resource_type, r.resource_name) for r in resources]
+    assert [(r.resource_type, r.resource_name) for r in response.responses] == names
     return [(ErrorCode(r.error_code), r.error_message) for r in response.responses]
 
 
@@ -63,7 +63,7 @@ async def test_broker_and_cluster_wide_values() -> None:
         resource(4, "", ("log.retention.ms", "5")),
     )
     assert answers == [(ErrorCode.NONE, None)] * 2
-    assert [written[:2] for written in context.services.cluster.written] == [
+    assert [change[:2] for change in context.services.cluster.written] == [
         ("brokers", "0"),
         ("brokers", "<default>"),
     ]
@@ -78,7 +78,7 @@ async def test_names_of_groups_and_subscriptions_are_sanitized_in_the_tree() -> 
         resource(32, "a/b", ("consumer.session.timeout.ms", "50000")),
     )
     assert answers == [(ErrorCode.NONE, None)] * 2
-    assert [written[:2] for written in context.services.cluster.written] == [
+    assert [change[:2] for change in context.services.cluster.written] == [
         ("client-metrics", "all%20clients"),
         ("groups", "a%2Fb"),
     ]

@@ -29,14 +29,14 @@ def request_of(
 ) -> AlterPartitionRequest:
     """Return the request of broker 2 for the ISR of `t`."""
     image = controller.broker.cluster.image
-    asked = RequestPartitionData(
+    partition = RequestPartitionData(
         partition_index=index, leader_epoch=0, partition_epoch=partition_epoch
     )
     if version < 3:
-        asked.new_isr = isr
+        partition.new_isr = isr
     else:
-        asked.new_isr_with_epochs = [BrokerState(broker_id=broker_id) for broker_id in isr]
-    topic = RequestTopicData(partitions=[asked])
+        partition.new_isr_with_epochs = [BrokerState(broker_id=broker_id) for broker_id in isr]
+    topic = RequestTopicData(partitions=[partition])
     if version < 2:
         topic.topic_name = "t"
     else:
@@ -64,9 +64,9 @@ async def test_the_leader_gets_the_isr_that_it_wants(
         assert topic.topic_name == "t"
     else:
         assert topic.topic_id == image.topics["t"].topic_id
-    (found,) = topic.partitions
-    assert (found.error_code, found.leader_id, found.leader_epoch) == (0, 2, 0)
-    assert (found.isr, found.partition_epoch) == ([2, 0], 1)
+    (partition,) = topic.partitions
+    assert (partition.error_code, partition.leader_id, partition.leader_epoch) == (0, 2, 0)
+    assert (partition.isr, partition.partition_epoch) == ([2, 0], 1)
     assert image.topics["t"].partitions[0].isr == [2, 0]
 
 
@@ -77,7 +77,7 @@ async def test_each_partition_has_its_own_error(controller: InProcessBroker, ver
         (request_of(controller, version, [2, 0], index=4), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
     ):
         (topic,) = (await ask(controller, request, version)).topics
-        assert [found.error_code for found in topic.partitions] == [code]
+        assert [partition.error_code for partition in topic.partitions] == [code]
     controller.broker.cluster._controller._stopping_epochs[0] = (
         controller.broker.cluster.this_broker.epoch
     )
@@ -92,10 +92,10 @@ async def test_a_topic_id_that_is_gone_is_unknown(controller: InProcessBroker) -
         RequestTopicData(topic_id=b"x" * 16, partitions=[RequestPartitionData(partition_index=5)])
     )
     answer = await ask(controller, request, 3)
-    found = {topic.topic_id: topic.partitions[0] for topic in answer.topics}
-    assert found[b"x" * 16].partition_index == 5
-    assert found[b"x" * 16].error_code == ErrorCode.UNKNOWN_TOPIC_ID
-    assert len(found) == 2
+    partitions = {topic.topic_id: topic.partitions[0] for topic in answer.topics}
+    assert partitions[b"x" * 16].partition_index == 5
+    assert partitions[b"x" * 16].error_code == ErrorCode.UNKNOWN_TOPIC_ID
+    assert len(partitions) == 2
 
 
 async def test_a_broker_of_another_epoch_is_refused(controller: InProcessBroker) -> None:

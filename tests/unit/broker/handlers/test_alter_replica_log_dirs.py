@@ -57,5 +57,5 @@ async def test_a_partition_moves_and_its_readers_do_not_notice(
                 while (now := await homes(client)) != {paths[0]: [], paths[1]: ["t"]}:
                     assert now == {paths[0]: ["t"], paths[1]: ["t+"]}
             await client.call(produce(batch_of(b"after")), 9)
-            found = first(await client.call(asking(part()), 11))
-            assert offsets_in(found.records) == [0, 1]
+            partition = first(await client.call(asking(part()), 11))
+            assert offsets_in(partition.records) == [0, 1]

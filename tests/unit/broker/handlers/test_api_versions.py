@@ -55,8 +55,8 @@ async def test_a_client_that_means_another_broker_is_told_so(
             node_id=node,
         )
         answer = await client.call(request, 5)
-        found: int = answer.error_code
-        return found
+        error_code: int = answer.error_code
+        return error_code
 
     assert await code(cluster_id, 0) == 0
     assert await code(None, -1) == 0

@@ -16,19 +16,19 @@ NAME = "tests.loggers.one"
 
 @pytest.fixture
 def logger() -> logging.Logger:
-    found = logging.getLogger(NAME)
-    found.setLevel(logging.NOTSET)
-    return found
+    plain_logger = logging.getLogger(NAME)
+    plain_logger.setLevel(logging.NOTSET)
+    return plain_logger
 
 
 def test_every_logger_has_the_level_that_holds_for_it(logger: logging.Logger) -> None:
     logger.setLevel(5)
-    found = levels()
-    assert found[NAME] == "TRACE"
-    assert found["root"] in ("WARN", "INFO", "DEBUG", "ERROR")
-    assert "tests.loggers" not in found  # leads to a logger, is none
+    level_of = levels()
+    assert level_of[NAME] == "TRACE"
+    assert level_of["root"] in ("WARN", "INFO", "DEBUG", "ERROR")
+    assert "tests.loggers" not in level_of  # leads to a logger, is none
     logger.setLevel(logging.NOTSET)
-    assert levels()[NAME] == found["root"]
+    assert levels()[NAME] == level_of["root"]
     logger.setLevel(logging.CRITICAL)
     assert levels()[NAME] == "FATAL"
 

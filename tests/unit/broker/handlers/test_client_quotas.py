@@ -96,11 +96,11 @@ async def test_set_show_change_and_remove(
     assert await codes_of_change(
         client, entry(both, producer_byte_rate=None, request_percentage=7.0)
     ) == [0]
-    shown = (await quotas_of(client))[key]
-    assert "producer_byte_rate" not in shown
-    assert shown["request_percentage"] == 7.0
-    gone = dict.fromkeys(everything)
-    assert await codes_of_change(client, entry(both, **gone)) == [0]
+    quotas = (await quotas_of(client))[key]
+    assert "producer_byte_rate" not in quotas
+    assert quotas["request_percentage"] == 7.0
+    removals = dict.fromkeys(everything)
+    assert await codes_of_change(client, entry(both, **removals)) == [0]
     assert await quotas_of(client) == {}
     assert running.broker.cluster.image.configs.get("users", {}) == {}
 

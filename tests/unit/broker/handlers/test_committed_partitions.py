@@ -49,12 +49,12 @@ def test_a_refused_request_is_answered_as_it_came(has_ids: bool) -> None:
     response: list[OffsetCommitResponseTopic] = []
     topics = [request_topic("t", 2, 0, topic_id=TOPIC_ID), request_topic("t", 0, topic_id=TOPIC_ID)]
     refuse_all(topics, response, CLASSES, ErrorCode.NOT_COORDINATOR, has_ids=has_ids)
-    found = [
+    codes = [
         [(partition.partition_index, partition.error_code) for partition in t.partitions]
         for t in response
     ]
     refused = ErrorCode.NOT_COORDINATOR
-    assert found == [[(2, refused), (0, refused)], [(0, refused)]]
+    assert codes == [[(2, refused), (0, refused)], [(0, refused)]]
     assert {topic.topic_id for topic in response} == {TOPIC_ID if has_ids else bytes(16)}
 
 
@@ -70,18 +70,18 @@ def test_unknown_topics_are_answered_first_and_each_topic_once(
         request_topic("v", topic_id=b"\3" * 16),
     ]
     may_read = {"t", "u", "v"}
-    known = run_all(known_partitions(image, topics, answers, has_ids=has_ids, may_read=may_read))
+    existing = run_all(known_partitions(image, topics, answers, has_ids=has_ids, may_read=may_read))
     assert [
-        (topic.image.name, [p.partition_index for p in topic.partitions]) for topic in known
+        (topic.image.name, [p.partition_index for p in topic.partitions]) for topic in existing
     ] == [("t", [0, 1])]
-    run_all(answers.add_known(known, ErrorCode.ILLEGAL_GENERATION))
+    run_all(answers.add_known(existing, ErrorCode.ILLEGAL_GENERATION))
     unknown = ErrorCode.UNKNOWN_TOPIC_ID if has_ids else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    found = [
+    codes = [
         [(partition.partition_index, partition.error_code) for partition in topic.partitions]
         for topic in response
     ]
     missing, late = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.ILLEGAL_GENERATION
-    assert found == [[(2, missing), (-1, missing), (0, late), (1, late)], [(0, unknown)], []]
+    assert codes == [[(2, missing), (-1, missing), (0, late), (1, late)], [(0, unknown)], []]
     ids = [topic.topic_id for topic in response]
     assert ids == [TOPIC_ID, b"\2" * 16, b"\3" * 16] if has_ids else [bytes(16)] * 3
 
@@ -116,5 +116,5 @@ def test_a_forbidden_topic_is_refused_whether_it_is_there_or_not(
     assert run_all(steps) == []
     forbidden = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     unknown = ErrorCode.UNKNOWN_TOPIC_ID if has_ids else forbidden
-    found = [[part.error_code for part in topic.partitions] for topic in response]
-    assert found == [[forbidden, forbidden], [unknown]]
+    codes = [[part.error_code for part in topic.partitions] for topic in response]
+    assert codes == [[forbidden, forbidden], [unknown]]

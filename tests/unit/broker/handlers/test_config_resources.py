@@ -69,8 +69,8 @@ def test_a_number_that_java_does_not_parse_is_no_broker_id(text: str) -> None:
 
 
 def test_resources_named_more_than_once() -> None:
-    asked = [(2, "a"), (2, "b"), (4, "a"), (2, "a"), (2, "a")]
-    assert repeated(asked) == {(2, "a")}
+    resources = [(2, "a"), (2, "b"), (4, "a"), (2, "a"), (2, "a")]
+    assert repeated(resources) == {(2, "a")}
 
 
 def ask(version: int, *kinds: int) -> ListConfigResourcesResponse:
@@ -83,7 +83,9 @@ def ask(version: int, *kinds: int) -> ListConfigResourcesResponse:
 
 
 def resources_in(response: ListConfigResourcesResponse) -> list[tuple[int, str]]:
-    return [(found.resource_type, found.resource_name) for found in response.config_resources]
+    return [
+        (resource.resource_type, resource.resource_name) for resource in response.config_resources
+    ]
 
 
 def test_version_0_lists_client_metrics() -> None:

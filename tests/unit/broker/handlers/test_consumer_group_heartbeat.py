@@ -88,8 +88,8 @@ async def test_a_pattern_matches_only_topics_that_its_client_may_describe(tmp_pa
             beat = ConsumerGroupHeartbeatRequest(
                 group_id="g", member_id="m", member_epoch=joined.member_epoch
             )
-            told = await alice.call(beat, 1)
-        ids = [part.topic_id for part in told.assignment.topic_partitions]
+            answer = await alice.call(beat, 1)
+        ids = [part.topic_id for part in answer.assignment.topic_partitions]
         assert ids == [running.broker.cluster.image.topics["a-1"].topic_id]
         # A member of the classic protocol has it looked up again, for there is a new topic.
         await running.create_topic("a-3", 1)

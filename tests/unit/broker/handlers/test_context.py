@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 async def test_a_request_carries_its_client_and_its_header(
     running: InProcessBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: list[Any] = []
+    facts: list[Any] = []
 
-    def noting(context: Any, request: Any) -> MetadataResponse:
-        seen.append(
+    def handle(context: Any, request: Any) -> MetadataResponse:
+        facts.append(
             (
                 context.principal,
                 context.listener.name,
@@ -33,15 +33,17 @@ async def test_a_request_carries_its_client_and_its_header(
         )
         return MetadataResponse()
 
-    monkeypatch.setattr(metadata, "handle", noting)
+    monkeypatch.setattr(metadata, "handle", handle)
     async with await running.connect("me") as client:
         host, port = client.writer.get_extra_info("sockname")[:2]
         await client.call(MetadataRequest(topics=[]), 9)
-        named = ApiVersionsRequest(client_software_name="soft", client_software_version="1.2")
-        await client.call(named, 3)
+        api_versions = ApiVersionsRequest(
+            client_software_name="soft", client_software_version="1.2"
+        )
+        await client.call(api_versions, 3)
         await client.call(MetadataRequest(topics=[]), 4)
     address = f"{host}:{port}"
-    assert seen == [
+    assert facts == [
         (ANONYMOUS, "PLAINTEXT", address, "me", ("unknown", "unknown"), (3, 9, 1)),
         (ANONYMOUS, "PLAINTEXT", address, "me", ("soft", "1.2"), (3, 4, 3)),
     ]
@@ -59,9 +61,9 @@ async def test_connections_do_not_share_their_context(running: InProcessBroker) 
 
 async def test_settings_are_those_of_now(running: InProcessBroker) -> None:
     services = running.broker.services
-    before = services.config.message_max_bytes
-    running.broker.dynamic.set_broker({"message.max.bytes": str(before + 1)})
-    assert services.config.message_max_bytes == before + 1
+    old_limit = services.config.message_max_bytes
+    running.broker.dynamic.set_broker({"message.max.bytes": str(old_limit + 1)})
+    assert services.config.message_max_bytes == old_limit + 1
 
 
 async def test_advertised_versions_are_served_versions_unless_a_release_differs(

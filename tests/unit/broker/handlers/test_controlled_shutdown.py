@@ -33,8 +33,11 @@ async def test_the_answer_names_what_the_broker_still_leads(
     epoch = controller.broker.cluster.image.brokers[2].epoch
     answer = await ask(controller, version, 2, epoch)
     assert answer.error_code == 0
-    left = [(found.topic_name, found.partition_index) for found in answer.remaining_partitions]
-    assert left == [("t", 0)]
+    remaining = [
+        (partition.topic_name, partition.partition_index)
+        for partition in answer.remaining_partitions
+    ]
+    assert remaining == [("t", 0)]
     answer = await ask(controller, version, 0, -1)
     assert (answer.error_code, answer.remaining_partitions) == (0, [])
 

@@ -62,15 +62,15 @@ def everything(kind: type = DescribeAclsRequest, **changes: Any) -> Any:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_acls_come_and_go(root: RawClient, version: int) -> None:
-    asked = [creation(), creation(operation=4), creation(resource_type=3)]
-    answer = await root.call(CreateAclsRequest(creations=asked), version)
+    creations = [creation(), creation(operation=4), creation(resource_type=3)]
+    answer = await root.call(CreateAclsRequest(creations=creations), version)
     assert [result.error_code for result in answer.results] == [0, 0, 0]
     pattern_type = ANY if version else LITERAL
     question = everything(pattern_type_filter=pattern_type)
-    found = await root.call(question, version)
+    description = await root.call(question, version)
     assert [
         (each.resource_type, each.resource_name, [entry.operation for entry in each.acls])
-        for each in found.resources
+        for each in description.resources
     ] == [(2, "t", [3, 4]), (3, "t", [3])]
     reads = everything(DeleteAclsFilter, operation=3, pattern_type_filter=pattern_type)
     deleted = await root.call(DeleteAclsRequest(filters=[reads, reads]), version)
@@ -80,19 +80,19 @@ async def test_acls_come_and_go(root: RawClient, version: int) -> None:
         (3, 3),
     ]
     assert second.matching_acls == []
-    found = await root.call(question, version)
-    assert [(each.resource_type, len(each.acls)) for each in found.resources] == [(2, 1)]
+    description = await root.call(question, version)
+    assert [(each.resource_type, len(each.acls)) for each in description.resources] == [(2, 1)]
 
 
 async def test_wrong_acls_have_errors_of_their_own(root: RawClient) -> None:
-    asked = [
+    creations = [
         creation(resource_type=4, resource_name="mine"),
         creation(resource_name=""),
         creation(resource_name="a/b"),
         creation(resource_type=99),
         creation(),
     ]
-    answer = await root.call(CreateAclsRequest(creations=asked), 3)
+    answer = await root.call(CreateAclsRequest(creations=creations), 3)
     assert [(result.error_code, result.error_message) for result in answer.results] == [
         (42, f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}"),
         (42, "Invalid empty resource name"),
@@ -105,8 +105,8 @@ async def test_wrong_acls_have_errors_of_their_own(root: RawClient) -> None:
 async def test_a_word_of_filters_fails_the_whole_request(root: RawClient) -> None:
     answer = await root.call(CreateAclsRequest(creations=[creation(), creation(operation=ANY)]), 3)
     assert [result.error_code for result in answer.results] == [-1, -1]
-    found = await root.call(everything(), 3)
-    assert found.resources == []
+    description = await root.call(everything(), 3)
+    assert description.resources == []
 
 
 async def test_acls_need_permissions_of_the_cluster(running: InProcessBroker) -> None:
@@ -141,7 +141,7 @@ class TestNoAuthorizer:
     ) -> None:
         with pytest.raises(ConnectionError):
             await client.call(request_, 1)
-        (record,) = [found for found in caplog.records if found.levelname in ("WARNING", "ERROR")]
+        (record,) = [entry for entry in caplog.records if entry.levelname in ("WARNING", "ERROR")]
         assert "stands for nothing" in record.getMessage()
         assert record.exc_info is None
 
@@ -157,14 +157,14 @@ class TestStandardAuthorizer:
 
     async def test_an_acl_is_in_the_result_of_each_filter(self, root: RawClient) -> None:
         await root.call(CreateAclsRequest(creations=[creation()]), 3)
-        wanted = everything(DeleteAclsFilter)
+        all_acls = everything(DeleteAclsFilter)
         strange = everything(DeleteAclsFilter, operation=99)
-        deleted = await root.call(DeleteAclsRequest(filters=[wanted, strange, wanted]), 3)
+        deleted = await root.call(DeleteAclsRequest(filters=[all_acls, strange, all_acls]), 3)
         assert [
             (result.error_code, len(result.matching_acls)) for result in deleted.filter_results
         ] == [(0, 1), (42, 0), (0, 1)]
 
     async def test_hosts_may_be_networks(self, root: RawClient) -> None:
-        asked = [creation(host="127.0.0.0/8"), creation(host="127.0.0.0/88")]
-        answer = await root.call(CreateAclsRequest(creations=asked), 3)
+        creations = [creation(host="127.0.0.0/8"), creation(host="127.0.0.0/88")]
+        answer = await root.call(CreateAclsRequest(creations=creations), 3)
         assert [result.error_code for result in answer.results] == [0, 42]

@@ -49,8 +49,8 @@ async def create(client: RawClient, *topics: CreatableTopic, version: int = 5, *
     return (await client.call(request, version)).topics
 
 
-async def code(client: RawClient, wanted: CreatableTopic, version: int = 5) -> ErrorCode:
-    (result,) = await create(client, wanted, version=version)
+async def code(client: RawClient, new_topic: CreatableTopic, version: int = 5) -> ErrorCode:
+    (result,) = await create(client, new_topic, version=version)
     return ErrorCode(result.error_code)
 
 
@@ -114,9 +114,9 @@ async def test_a_tree_that_is_away_is_a_retriable_error(
         raise CoordinationError("the tree is away")
 
     monkeypatch.setattr(type(running.broker.cluster), "create_topic", away)
-    found = await code(client, topic())
-    assert found == ErrorCode.REQUEST_TIMED_OUT
-    assert found.retriable
+    error_code = await code(client, topic())
+    assert error_code == ErrorCode.REQUEST_TIMED_OUT
+    assert error_code.retriable
 
 
 @pytest.mark.parametrize("version", VERSIONS)

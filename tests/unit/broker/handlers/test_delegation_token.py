@@ -72,10 +72,10 @@ async def log_in(
 
 
 async def log_in_by(
-    running: InProcessBroker, made: CreateDelegationTokenResponse
+    running: InProcessBroker, token: CreateDelegationTokenResponse
 ) -> tuple[RawClient, int, int]:
-    password = base64.b64encode(made.hmac).decode()
-    return await log_in(running, made.token_id, password, is_token=True)
+    password = base64.b64encode(token.hmac).decode()
+    return await log_in(running, token.token_id, password, is_token=True)
 
 
 def creation(owner: str = "", renewer_type: str = "User") -> CreateDelegationTokenRequest:
@@ -93,17 +93,17 @@ async def test_a_client_logs_in_by_a_token_until_it_ends(
 ) -> None:
     alice, _, _ = await log_in(running, "alice", "a")
     async with alice:
-        made = await alice.call(creation(), 3)
-        assert (made.error_code, made.principal_name) == (0, "alice")
-        assert made.token_requester_principal_name == "alice"
-        assert made.expiry_timestamp_ms == clock.now_ms() + 100_000
-        client, error, session_ms = await log_in_by(running, made)
+        token = await alice.call(creation(), 3)
+        assert (token.error_code, token.principal_name) == (0, "alice")
+        assert token.token_requester_principal_name == "alice"
+        assert token.expiry_timestamp_ms == clock.now_ms() + 100_000
+        client, error, session_ms = await log_in_by(running, token)
         async with client:
             assert (error, session_ms) == (0, 100_000)
             refused = [
                 await client.call(creation(), 3),
-                await client.call(RenewDelegationTokenRequest(hmac=made.hmac), 2),
-                await client.call(ExpireDelegationTokenRequest(hmac=made.hmac), 2),
+                await client.call(RenewDelegationTokenRequest(hmac=token.hmac), 2),
+                await client.call(ExpireDelegationTokenRequest(hmac=token.hmac), 2),
                 await client.call(DescribeDelegationTokenRequest(owners=None), 3),
             ]
             not_allowed = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
@@ -111,7 +111,7 @@ async def test_a_client_logs_in_by_a_token_until_it_ends(
             clock.advance(100_001)
             with pytest.raises(ConnectionError):
                 await client.call(MetadataRequest(topics=[]), 9)
-        client, error, _ = await log_in_by(running, made)
+        client, error, _ = await log_in_by(running, token)
         await client.close()
         assert error == ErrorCode.SASL_AUTHENTICATION_FAILED
 
@@ -119,9 +119,9 @@ async def test_a_client_logs_in_by_a_token_until_it_ends(
 async def test_a_wrong_hmac_lets_nobody_in(running: InProcessBroker) -> None:
     alice, _, _ = await log_in(running, "alice", "a")
     async with alice:
-        made = await alice.call(creation(), 3)
-    made.hmac = bytes(64)
-    client, error, _ = await log_in_by(running, made)
+        token = await alice.call(creation(), 3)
+    token.hmac = bytes(64)
+    client, error, _ = await log_in_by(running, token)
     await client.close()
     assert error == ErrorCode.SASL_AUTHENTICATION_FAILED
 
@@ -136,16 +136,16 @@ async def test_owner_and_renewers_move_the_end(
         request = creation()
         if version < 3:
             request.owner_principal_type = ""
-        made = await alice.call(request, version)
+        token = await alice.call(request, version)
         low = min(version, 2)
         clock.advance(1)
-        renewal = RenewDelegationTokenRequest(hmac=made.hmac, renew_period_ms=-1)
+        renewal = RenewDelegationTokenRequest(hmac=token.hmac, renew_period_ms=-1)
         renewed = await bob.call(renewal, low)
-        assert renewed.expiry_timestamp_ms == made.expiry_timestamp_ms + 1
+        assert renewed.expiry_timestamp_ms == token.expiry_timestamp_ms + 1
         renewal.hmac = b"unknown"
         unknown = await bob.call(renewal, low)
         assert unknown.error_code == ErrorCode.DELEGATION_TOKEN_NOT_FOUND
-        expiry = ExpireDelegationTokenRequest(hmac=made.hmac, expiry_time_period_ms=-1)
+        expiry = ExpireDelegationTokenRequest(hmac=token.hmac, expiry_time_period_ms=-1)
         ended = await alice.call(expiry, low)
         assert (ended.error_code, ended.expiry_timestamp_ms) == (0, clock.now_ms())
         answer = await alice.call(DescribeDelegationTokenRequest(owners=None), version)
@@ -162,9 +162,9 @@ async def test_permissions_are_asked_for_in_kafkas_order(running: InProcessBroke
         await allow(running, acl(Operation.CREATE_TOKENS, ResourceType.USER, "User:carol"))
         bad = await alice.call(creation("carol", "Group"), 3)
         assert bad.error_code == ErrorCode.INVALID_PRINCIPAL_TYPE
-        made = await alice.call(creation("carol"), 3)
-        assert (made.error_code, made.principal_name) == (0, "carol")
-        renewal = RenewDelegationTokenRequest(hmac=made.hmac, renew_period_ms=-1)
+        token = await alice.call(creation("carol"), 3)
+        assert (token.error_code, token.principal_name) == (0, "carol")
+        renewal = RenewDelegationTokenRequest(hmac=token.hmac, renew_period_ms=-1)
         mismatch = await alice.call(renewal, 2)  # she asked for it and does not own it
         assert mismatch.error_code == ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH
 
@@ -174,13 +174,13 @@ async def test_a_token_is_described_to_those_who_may_see_it(running: InProcessBr
     root, _, _ = await log_in(running, "root", "r")
     everyones = DescribeDelegationTokenRequest(owners=None)
     async with alice, root:
-        made = await root.call(creation(), 3)
+        token = await root.call(creation(), 3)
         assert (await alice.call(everyones, 3)).tokens == []
         await allow(running, acl(Operation.DESCRIBE_TOKENS, ResourceType.USER, "User:root"))
-        (seen,) = (await alice.call(everyones, 3)).tokens
-        assert (seen.token_id, seen.hmac) == (made.token_id, made.hmac)
-        assert seen.token_requester_principal_name == "root"
-        assert [renewer.principal_name for renewer in seen.renewers] == ["bob"]
+        (description,) = (await alice.call(everyones, 3)).tokens
+        assert (description.token_id, description.hmac) == (token.token_id, token.hmac)
+        assert description.token_requester_principal_name == "root"
+        assert [renewer.principal_name for renewer in description.renewers] == ["bob"]
         nobodys = DescribeDelegationTokenRequest(owners=[])
         assert (await root.call(nobodys, 3)).tokens == []
         owner = DescribeDelegationTokenOwner(principal_type="User", principal_name="alice")

@@ -66,8 +66,8 @@ async def test_the_partition_starts_there(client: RawClient, version: int) -> No
     done = await delete(client, 2, version)
     assert (done.error_code, done.low_watermark) == (0, 2)
     assert await earliest(client) == 2
-    found = first(await client.call(asking(part(offset=1)), 12))
-    assert found.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+    partition = first(await client.call(asking(part(offset=1)), 12))
+    assert partition.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
     assert first(await client.call(asking(part(offset=2)), 12)).log_start_offset == 2
     # Going back changes nothing and is no error.
     assert (await delete(client, 1, version)).low_watermark == 2

@@ -44,8 +44,8 @@ async def test_topics_of_a_request_stand_for_themselves(
     running: InProcessBroker, client: RawClient
 ) -> None:
     await running.create_topic("u")
-    found = await codes(client, naming(5, "t", "nowhere", "u"), 5)
-    assert sorted(found) == ["NONE", "NONE", "UNKNOWN_TOPIC_OR_PARTITION"]
+    names = await codes(client, naming(5, "t", "nowhere", "u"), 5)
+    assert sorted(names) == ["NONE", "NONE", "UNKNOWN_TOPIC_OR_PARTITION"]
 
 
 @pytest.mark.parametrize(

@@ -180,11 +180,11 @@ def test_every_version_carries_the_answer(version: int) -> None:
         include_synonyms=version >= 1,
         include_documentation=version >= 3,
     )
-    read = read_by_client(handle(context, request), version)
-    topic = config_of(read.results[0], "retention.ms")
+    answer = read_by_client(handle(context, request), version)
+    topic = config_of(answer.results[0], "retention.ms")
     assert topic.value == "5"
-    assert [result.error_code for result in read.results] == [0, 0, 0, 42]
+    assert [result.error_code for result in answer.results] == [0, 0, 0, 42]
     if version == 0:
-        assert not any(config.is_default for result in read.results for config in result.configs)
+        assert not any(config.is_default for result in answer.results for config in result.configs)
     else:
         assert topic.config_source == 1

@@ -42,10 +42,10 @@ async def test_every_partition_and_its_size(
 async def test_a_disk_that_is_gone(
     running: InProcessBroker, client: RawClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def gone(*_: object) -> None:
+    def fail(*_: object) -> None:
         raise StorageError("gone")
 
-    monkeypatch.setattr(type(running.broker.logs), "space_of", gone)
+    monkeypatch.setattr(type(running.broker.logs), "space_of", fail)
     (directory,) = (await client.call(DescribeLogDirsRequest(topics=None), 4)).results
     assert directory.error_code == ErrorCode.KAFKA_STORAGE_ERROR
     assert directory.topics == []

@@ -20,14 +20,14 @@ KEY = 55
 
 async def test_the_one_voter_is_this_broker_and_counts_changes(tmp_path: Path) -> None:
     clock = ManualClock()
-    asked = RequestTopicData(
+    partitions = RequestTopicData(
         topic_name="__cluster_metadata", partitions=[RequestPartitionData(partition_index=0)]
     )
     async with InProcessBroker(tmp_path, clock=clock) as broker, await broker.connect() as client:
         ends = []
         for name in ("a", "b"):
             await broker.create_topic(name)
-            answer = await client.call(DescribeQuorumRequest(topics=[asked]), 2)
+            answer = await client.call(DescribeQuorumRequest(topics=[partitions]), 2)
             ((partition,),) = (topic.partitions for topic in answer.topics)
             (voter,) = partition.current_voters
             assert (partition.leader_id, voter.replica_id, partition.observers) == (0, 0, [])

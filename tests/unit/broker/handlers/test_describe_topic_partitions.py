@@ -57,14 +57,14 @@ async def test_all_topics_by_name(client: RawClient) -> None:
 @pytest.mark.usefixtures("topics")
 @pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 6])
 async def test_pages_join_to_the_whole(client: RawClient, limit: int) -> None:
-    seen: list[tuple[str, int]] = []
+    places: list[tuple[str, int]] = []
     cursor = None
     for _ in range(7):
         answer = await client.call(asking(cursor=cursor, limit=limit), 0)
         page = [(name, index) for name, indexes in indexes_by_name(answer) for index in indexes]
         assert len(page) <= limit
-        seen += page
+        places += page
         if answer.next_cursor is None:
             break
         cursor = (answer.next_cursor.topic_name, answer.next_cursor.partition_index)
-    assert seen == [("a", 0), ("a", 1), ("a", 2), ("t", 0), ("t", 1), ("z", 0)]
+    assert places == [("a", 0), ("a", 1), ("a", 2), ("t", 0), ("t", 1), ("z", 0)]

@@ -27,11 +27,11 @@ class Services:
     """The tree of `make_context`, with passwords."""
 
     def __init__(self, settings: Mapping[str, str]) -> None:
-        made = make_context(settings=dict(settings)).services
-        self.cluster, self.dynamic = made.cluster, made.dynamic
+        services = make_context(settings=dict(settings)).services
+        self.cluster, self.dynamic = services.cluster, services.dynamic
         self.cluster.dynamic = DynamicConfig(self.dynamic.static)  # it takes no encoded text
         self.passwords = StoredPasswords(self.dynamic.static)
-        self.seen: list[dict[str, str]] = []
+        self.configs: list[dict[str, str]] = []
 
     async def give(
         self, values: dict[str, str], *, kind: int = BROKER, name: str = "0", dry: bool = False
@@ -39,7 +39,7 @@ class Services:
         """Set these values; return what the tree has then."""
 
         def edit(current: dict[str, str]) -> dict[str, str]:
-            self.seen.append(current)
+            self.configs.append(current)
             return current | values
 
         services: Any = self
@@ -55,7 +55,7 @@ async def test_an_edit_sees_plain_text_and_what_stays_keeps_its_text() -> None:
     assert is_encoded(first[NAME])
     assert is_encoded(second[OTHER])
     assert second[NAME] == first[NAME]
-    assert services.seen[-1] == {NAME: "opens"}
+    assert services.configs[-1] == {NAME: "opens"}
     again = await services.give({NAME: "opens"})
     assert again == second
     other = await services.give({NAME: "other"})

@@ -64,6 +64,6 @@ def test_repeating_a_topic_costs_no_more_than_its_bytes() -> None:
         TopicPartitions(topic="t", partitions=[Index(start + index) for index in range(300)])
         for start in (0, 300)
     ]
-    asked = _partitions_of(None, ElectLeadersRequest(topic_partitions=topics))  # type: ignore[arg-type]
-    assert len(asked["t"]) == 600
+    partitions = _partitions_of(None, ElectLeadersRequest(topic_partitions=topics))  # type: ignore[arg-type]
+    assert len(partitions["t"]) == 600
     assert Index.compared < 600

@@ -41,11 +41,15 @@ async def test_records_come_with_the_marks_of_the_partition(
     await fill(client, b"a", b"b")
     request = asking(part(offset=1), topic_id=id_of(running))
     answer = await client.call(request, version)
-    found = first(answer)
-    assert (found.error_code, found.high_watermark, found.last_stable_offset) == (0, 2, 2)
+    partition = first(answer)
+    assert (partition.error_code, partition.high_watermark, partition.last_stable_offset) == (
+        0,
+        2,
+        2,
+    )
     if version >= 5:
-        assert found.log_start_offset == 0
-    assert offsets_in(found.records) == [1]
+        assert partition.log_start_offset == 0
+    assert offsets_in(partition.records) == [1]
     if version >= 13:
         assert answer.responses[0].topic_id == id_of(running)
     else:
@@ -54,8 +58,8 @@ async def test_records_come_with_the_marks_of_the_partition(
 
 async def test_a_partitions_limit_holds_behind_the_first(client: RawClient) -> None:
     await fill(client, *[b"x"] * 10)
-    found = first(await client.call(asking(part(max_bytes=3 * ONE_BATCH)), 11))
-    assert len(found.records) == 3 * ONE_BATCH
+    partition = first(await client.call(asking(part(max_bytes=3 * ONE_BATCH)), 11))
+    assert len(partition.records) == 3 * ONE_BATCH
 
 
 # Epochs.
@@ -102,8 +106,11 @@ async def test_an_offset_before_the_start_is_out_of_range_whatever_its_epoch(
     partition = running.partitions.get("t", 0)
     partition.log.begin_leader_epoch(2)
     running.partitions.delete_records(partition, 1)
-    found = first(await client.call(asking(part(offset=0, last_fetched_epoch=1)), 12))
-    assert (found.error_code, found.diverging_epoch) == (ErrorCode.OFFSET_OUT_OF_RANGE, None)
+    answered_part = first(await client.call(asking(part(offset=0, last_fetched_epoch=1)), 12))
+    assert (answered_part.error_code, answered_part.diverging_epoch) == (
+        ErrorCode.OFFSET_OUT_OF_RANGE,
+        None,
+    )
 
 
 # Isolation.
@@ -120,10 +127,10 @@ async def test_read_committed_ends_at_the_open_transaction(
     running.partitions.get("t", 0).append(memoryview(open_batch), -1, START_MS, Claim())
     for isolation_level, offsets in ((0, [0, 1]), (1, [0])):
         request = asking(part(), topic_id=id_of(running), isolation_level=isolation_level)
-        found = first(await client.call(request, version))
-        assert offsets_in(found.records) == offsets
-        assert (found.high_watermark, found.last_stable_offset) == (2, 1)
-        assert (found.aborted_transactions is None) == (isolation_level == 0)
+        partition = first(await client.call(request, version))
+        assert offsets_in(partition.records) == offsets
+        assert (partition.high_watermark, partition.last_stable_offset) == (2, 1)
+        assert (partition.aborted_transactions is None) == (isolation_level == 0)
 
 
 # Waiting.

@@ -26,22 +26,22 @@ EMPTY = b""
 async def fetched(client: RawClient, version: int, request: FetchRequest | None = None) -> Any:
     """The answer for the only partition."""
     (topic,) = (await client.call(request or asking(part()), version)).responses
-    (found,) = topic.partitions
-    return found
+    (partition,) = topic.partitions
+    return partition
 
 
 @pytest.mark.parametrize(
     ("version", "magic"), [(0, 0), (1, 0), (2, 1), (3, 1), (4, 2), (9, 2), (12, 2)]
 )
-@pytest.mark.parametrize("sent", [0, 2])
+@pytest.mark.parametrize("stored_magic", [0, 2])
 async def test_the_version_says_which_format_comes(
-    client: RawClient, version: int, magic: int, sent: int
+    client: RawClient, version: int, magic: int, stored_magic: int
 ) -> None:
-    records = plain(b"a", b"b", magic=sent) if sent < 2 else batch_of(b"a", b"b")
-    assert (await result(client, produce(records), 2 if sent < 2 else 9)).error_code == 0
-    found = await fetched(client, version)
-    assert found.error_code == 0
-    data = bytes(found.records)
+    records = plain(b"a", b"b", magic=stored_magic) if stored_magic < 2 else batch_of(b"a", b"b")
+    assert (await result(client, produce(records), 2 if stored_magic < 2 else 9)).error_code == 0
+    partition = await fetched(client, version)
+    assert partition.error_code == 0
+    data = bytes(partition.records)
     assert magics(data) == ([2] if magic == 2 else [magic] * 2)
     if magic < 2:
         assert [(m.offset, m.value) for m in parse(data)] == [(0, b"a"), (1, b"b")]
@@ -52,17 +52,17 @@ async def test_answers_of_produce(running: InProcessBroker, version: int) -> Non
     await running.create_topic("timed", message_timestamp_type="LogAppendTime")
     async with await running.connect() as client:
         for topic, append_time in (("t", -1), ("timed", START_MS)):
-            found = await result(client, produce(message(b"x"), topic=topic), version)
-            assert (found.error_code, found.base_offset) == (0, 0)
-            assert found.log_append_time_ms == (append_time if version == 2 else -1)
+            answer = await result(client, produce(message(b"x"), topic=topic), version)
+            assert (answer.error_code, answer.base_offset) == (0, 0)
+            assert answer.log_append_time_ms == (append_time if version == 2 else -1)
 
 
 @pytest.mark.parametrize("records", [b"", message(b"x")[:-1]])
 async def test_nothing_to_append_is_no_error_before_version_3(
     client: RawClient, records: bytes
 ) -> None:
-    found = await result(client, produce(records), 2)
-    assert (found.error_code, found.base_offset) == (0, -1)
+    answer = await result(client, produce(records), 2)
+    assert (answer.error_code, answer.base_offset) == (0, -1)
     assert (await result(client, produce(records), 3)).error_code == ErrorCode.INVALID_RECORD
     assert (await result(client, produce(None), 2)).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
 
@@ -78,10 +78,10 @@ async def test_conversion_can_be_forbidden(running: InProcessBroker) -> None:
         for topic in ("new", "old"):
             assert (await result(client, produce(message(b"x"), topic=topic), 2)).error_code == 0
         for (topic, version), code in expected.items():
-            found = await fetched(client, version, asking(part(), topic=topic))
-            assert found.error_code == code
-            assert found.high_watermark == (-1 if code else 1)
-            assert bool(found.records) is not bool(code)
+            partition = await fetched(client, version, asking(part(), topic=topic))
+            assert partition.error_code == code
+            assert partition.high_watermark == (-1 if code else 1)
+            assert bool(partition.records) is not bool(code)
 
 
 async def test_zstd_is_for_version_10(running: InProcessBroker) -> None:
@@ -90,11 +90,11 @@ async def test_zstd_is_for_version_10(running: InProcessBroker) -> None:
         assert (await result(client, produce(batch_of(b"x"), topic="zstd"))).error_code == 0
         assert (await result(client, produce(batch_of(b"x", codec="zstd")))).error_code == 0
         for version in (0, 3, 4, 9):
-            found = await fetched(client, version, asking(part(), topic="zstd"))
-            assert found.error_code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+            partition = await fetched(client, version, asking(part(), topic="zstd"))
+            assert partition.error_code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
         assert (await fetched(client, 10, asking(part(), topic="zstd"))).error_code == 0
-        found = await fetched(client, 3)
-        assert found.error_code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+        partition = await fetched(client, 3)
+        assert partition.error_code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
         assert (await fetched(client, 4)).error_code == 0
 
 
@@ -111,8 +111,8 @@ async def test_much_is_converted_beside_the_loop(
     values = [bytes([n]) * 50_000 for n in range(4)]
     for value in values:
         await result(client, produce(batch_of(value)))
-    found = await fetched(client, 2)
-    assert [m.value for m in parse(bytes(found.records))] == values
+    partition = await fetched(client, 2)
+    assert [m.value for m in parse(bytes(partition.records))] == values
     await fetched(client, 2, asking(part(offset=3)))
     assert [thread is threading.main_thread() for thread in threads] == [False, True]
 
@@ -152,7 +152,7 @@ async def test_a_batch_larger_than_the_limit(client: RawClient) -> None:
 
 
 async def test_places_that_are_not_there(client: RawClient) -> None:
-    found = await fetched(client, 1, asking(part(), topic="nowhere"))
-    assert found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    found = await fetched(client, 1, asking(part(offset=9)))
-    assert found.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+    partition = await fetched(client, 1, asking(part(), topic="nowhere"))
+    assert partition.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    partition = await fetched(client, 1, asking(part(offset=9)))
+    assert partition.error_code == ErrorCode.OFFSET_OUT_OF_RANGE

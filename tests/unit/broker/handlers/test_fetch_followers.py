@@ -40,9 +40,13 @@ def take(running: InProcessBroker, partition: Partition, *, high_watermark: int)
 async def test_a_consumer_reads_what_the_follower_knows_to_be_committed(
     running: InProcessBroker, follower: Partition, client: RawClient
 ) -> None:
-    found = first(await client.call(asking(part()), 11))
-    assert (found.error_code, found.high_watermark, found.last_stable_offset) == (0, 1, 1)
-    assert offsets_in(found.records) == [0]
+    partition = first(await client.call(asking(part()), 11))
+    assert (partition.error_code, partition.high_watermark, partition.last_stable_offset) == (
+        0,
+        1,
+        1,
+    )
+    assert offsets_in(partition.records) == [0]
     take(running, follower, high_watermark=3)
     assert offsets_in(first(await client.call(asking(part()), 11)).records) == [0, 1, 2]
 
@@ -50,12 +54,12 @@ async def test_a_consumer_reads_what_the_follower_knows_to_be_committed(
 async def test_older_consumers_and_brokers_need_the_leader(
     running: InProcessBroker, follower: Partition, client: RawClient
 ) -> None:
-    found = first(await client.call(asking(part()), 10))
-    assert found.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    partition = first(await client.call(asking(part()), 10))
+    assert partition.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
     request = asking(part(), topic_id=id_of(running))
     request.replica_state = ReplicaState(replica_id=LEADER)
-    found = first(await client.call(request, 16))
-    assert found.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    partition = first(await client.call(request, 16))
+    assert partition.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 @pytest.mark.parametrize(
@@ -71,8 +75,8 @@ async def test_a_broker_without_a_replica_is_refused_before_its_offset_is_looked
 ) -> None:
     """It may have heard of its replica before the leader has."""
     await fill(client, b"a")
-    asked = part(offset=99, current_leader_epoch=leader_epoch)
-    request = asking(asked, topic_id=id_of(running))
+    place = part(offset=99, current_leader_epoch=leader_epoch)
+    request = asking(place, topic_id=id_of(running))
     request.replica_state = ReplicaState(replica_id=9)
     assert first(await client.call(request, 16)).error_code == code
 
@@ -90,8 +94,8 @@ async def test_a_broker_without_a_replica_is_refused_before_its_offset_is_looked
 async def test_an_offset_in_the_log_waits_and_one_outside_is_out_of_range(
     follower: Partition, client: RawClient, offset: int, code: ErrorCode
 ) -> None:
-    found = first(await client.call(asking(part(offset=offset)), 11))
-    assert (found.error_code, len(found.records or b"")) == (code, 0)
+    partition = first(await client.call(asking(part(offset=offset)), 11))
+    assert (partition.error_code, len(partition.records or b"")) == (code, 0)
 
 
 async def test_the_leader_epoch_of_a_follower_is_compared(
@@ -102,8 +106,8 @@ async def test_the_leader_epoch_of_a_follower_is_compared(
         (1, ErrorCode.NONE),
         (2, ErrorCode.UNKNOWN_LEADER_EPOCH),
     ):
-        found = first(await client.call(asking(part(current_leader_epoch=epoch)), 11))
-        assert found.error_code == code
+        partition = first(await client.call(asking(part(current_leader_epoch=epoch)), 11))
+        assert partition.error_code == code
 
 
 async def test_a_waiting_consumer_gets_what_the_leader_commits(
@@ -112,22 +116,22 @@ async def test_a_waiting_consumer_gets_what_the_leader_commits(
     client.send(asking(part(offset=1), max_wait_ms=600_000), 11)
     await eventually(lambda: follower.waiters)
     take(running, follower, high_watermark=2)
-    found: Any = first(await client.receive())
-    assert (offsets_in(found.records), found.high_watermark) == ([1], 2)
+    partition: Any = first(await client.receive())
+    assert (offsets_in(partition.records), partition.high_watermark) == ([1], 2)
 
 
 async def test_a_session_hears_of_the_followers_progress_and_of_a_cut(
     running: InProcessBroker, follower: Partition, client: RawClient
 ) -> None:
-    begun = await client.call(asking(part(offset=1), session=(0, 0)), 11)
-    session = begun.session_id
+    first_answer = await client.call(asking(part(offset=1), session=(0, 0)), 11)
+    session = first_answer.session_id
     assert told(await client.call(asking(session=(session, 1)), 11)) == {}
     take(running, follower, high_watermark=3)
     assert told(await client.call(asking(session=(session, 2)), 11)) == {
         0: (0, 3, 2 * len(batch_of(b"b")))
     }
-    asked = asking(part(offset=3), session=(session, 3))
-    assert told(await client.call(asked, 11)) == {}
+    request = asking(part(offset=3), session=(session, 3))
+    assert told(await client.call(request, 11)) == {}
     running.partitions.truncate(follower, 2)
     assert told(await client.call(asking(session=(session, 4)), 11)) == {
         0: (ErrorCode.OFFSET_OUT_OF_RANGE, -1, 0)

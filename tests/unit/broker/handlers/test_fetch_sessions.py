@@ -54,21 +54,21 @@ class Consumer:
         return await self.receive()
 
 
-def shown(answer: FetchResponse) -> Any:
+def fields_of(answer: FetchResponse) -> Any:
     """Everything in the answer but the session's id, in its order."""
     return [
         (
             group.topic,
-            found.partition_index,
-            found.error_code,
-            found.high_watermark,
-            found.last_stable_offset,
-            found.log_start_offset,
-            bytes(found.records or b""),
-            found.aborted_transactions,
+            partition.partition_index,
+            partition.error_code,
+            partition.high_watermark,
+            partition.last_stable_offset,
+            partition.log_start_offset,
+            bytes(partition.records or b""),
+            partition.aborted_transactions,
         )
         for group in answer.responses
-        for found in group.partitions
+        for partition in group.partitions
     ]
 
 
@@ -91,11 +91,11 @@ async def test_a_partition_without_news_is_not_read(
     await settle(consumer, part(0), part(1))
     reads: list[int] = []
     partition_type = type(running.partitions.get("t", 0))
-    read = partition_type.read_below
+    read_below = partition_type.read_below
 
-    def counted(partition: Partition, *arguments: Any, **named: Any) -> Any:
+    def counted(partition: Partition, *arguments: Any, **options: Any) -> Any:
         reads.append(partition.index)
-        return read(partition, *arguments, **named)
+        return read_below(partition, *arguments, **options)
 
     monkeypatch.setattr(partition_type, "read_below", counted)
     assert told(await consumer.fetch()) == {}
@@ -112,8 +112,8 @@ async def test_a_partition_whose_records_are_not_taken_is_read_again(
     await settle(consumer, part(0), part(1))
     async with await running.connect() as producer:
         await fill(producer, b"x", index=0)
-    first_time = shown(await consumer.fetch())
-    assert shown(await consumer.fetch()) == first_time
+    first_time = fields_of(await consumer.fetch())
+    assert fields_of(await consumer.fetch()) == first_time
     assert len(first_time) == 1
 
 
@@ -272,21 +272,21 @@ async def test_answers_are_those_of_a_session_that_reads_everything(
         for _ in range(200):
             for _ in range(random.randrange(3)):
                 changes.one()
-            asked = []
+            places = []
             if random.random() < 0.4:
                 index = random.randrange(partition_count)
                 end = running.partitions.get(MANY, index).high_watermark
                 offsets[index] = random.choice([end, end, random.randint(0, end + 1)])
                 epoch = random.choice([-1, -1, 0])
-                asked.append(part(index, offsets[index], current_leader_epoch=epoch))
+                places.append(part(index, offsets[index], current_leader_epoch=epoch))
             more = {
                 "topic": MANY,
                 "isolation_level": random.choice([0, READ_COMMITTED]) if seed % 2 else 0,
                 "max_bytes": random.choice([300, 1 << 20]),
             }
             reference.session.look_at_everything()
-            expected = await reference.fetch(*asked, **more)
-            assert shown(await consumer.fetch(*asked, **more)) == shown(expected)
+            expected = await reference.fetch(*places, **more)
+            assert fields_of(await consumer.fetch(*places, **more)) == fields_of(expected)
 
 
 async def test_a_session_by_topic_ids_hears_of_news(

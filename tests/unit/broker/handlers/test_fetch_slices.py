@@ -52,10 +52,10 @@ async def test_the_answer_is_the_one_of_a_single_slice(
     request: pytest.FixtureRequest,
 ) -> None:
     parts = [part(index, offset=index % 3 % 2) for index in range(COUNT + 2)]
-    asked = asking(*parts, topic=many, topic_id=id_of(running, many), max_bytes=5200)
-    at_once = await answer_to(client, asked, version)
+    whole_fetch = asking(*parts, topic=many, topic_id=id_of(running, many), max_bytes=5200)
+    at_once = await answer_to(client, whole_fetch, version)
     request.getfixturevalue("tiny_slices")
-    assert await answer_to(client, asked, version) == at_once
+    assert await answer_to(client, whole_fetch, version) == at_once
 
 
 @pytest.mark.pure("replaces fetch._respond_in_slices")
@@ -92,9 +92,9 @@ async def test_a_wait_ends_with_records_and_with_its_connection(
 ) -> None:
     monkeypatch.setattr(fetch_handler, "AT_ONCE_MAX", at_once_max)
     parts = [part(index, offset=1 - index % 2) for index in range(COUNT)]
-    asked = asking(*parts, topic=many, max_wait_ms=60_000)
+    request = asking(*parts, topic=many, max_wait_ms=60_000)
     watched = running.partitions.get(many, COUNT - 1)
-    client.send(asked, 12)
+    client.send(request, 12)
     await eventually(lambda: watched.waiters)
     # It takes no place of a task (`queued.max.requests`), or polls would keep others waiting.
     await eventually(lambda: not running.server.connections._tasks_running)
@@ -102,7 +102,7 @@ async def test_a_wait_ends_with_records_and_with_its_connection(
         await other.call(produce_values(many, b"new", index=COUNT - 1), 9)
         assert told(await client.receive())[COUNT - 1][1] == 1
         parts[COUNT - 1].fetch_offset = 1
-        other.send(asked, 12)
+        other.send(request, 12)
         await eventually(lambda: watched.waiters)
     await eventually(lambda: not watched.waiters)
 
@@ -132,8 +132,8 @@ async def test_no_wait_begins_for_a_client_that_left_between_two_slices(
         parts = [part(index, offset=1 - index % 2) for index in range(COUNT)]
         other.send(asking(*parts, topic=many, max_wait_ms=60_000), 12)
         await eventually(lambda: connections._tasks_running)
-        before = len(connections)
-    await eventually(lambda: len(connections) < before)
+        old_count = len(connections)
+    await eventually(lambda: len(connections) < old_count)
     may_go_on.set()
     await eventually(lambda: waits)
     await eventually(waits[0].cancelled)

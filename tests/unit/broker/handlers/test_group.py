@@ -61,8 +61,8 @@ async def test_a_broker_that_does_not_coordinate_the_group(client: RawClient) ->
     ]
     deleted = await client.call(DeleteGroupsRequest(groups_names=["g"]), 2)
     assert [result.error_code for result in deleted.results] == [NOT_COORDINATOR]
-    listed = await client.call(ListGroupsRequest(), 4)
-    assert (listed.error_code, listed.groups) == (0, [])
+    groups = await client.call(ListGroupsRequest(), 4)
+    assert (groups.error_code, groups.groups) == (0, [])
 
 
 async def test_a_group_that_is_being_loaded(
@@ -103,17 +103,17 @@ async def test_many_groups_are_described_as_few_are_and_repeated_ones_alike(
     await client.call(join(), 2)
     names = ["g", "missing", "", "g"]
     few = (await client.call(DescribeGroupsRequest(groups=names), version)).groups
-    asked: list[str] = []
+    group_ids: list[str] = []
     find = describe_groups._describe_group
 
     def describe(context: Any, group_id: str) -> Any:
-        asked.append(group_id)
+        group_ids.append(group_id)
         return find(context, group_id)
 
     monkeypatch.setattr(describe_groups, "_describe_group", describe)
     many = (await client.call(DescribeGroupsRequest(groups=names * 10), version)).groups
     assert many == few * 10
-    assert asked == ["g", "missing", ""]
+    assert group_ids == ["g", "missing", ""]
 
 
 async def test_a_group_stays_when_its_tombstones_are_refused(
@@ -173,8 +173,8 @@ async def test_many_members_leave_in_parts_and_one_rebalance(
     await eventually(lambda: len(answers) == len(names))
     (generation,) = {answer.generation_id for answer in answers}
     members = [MemberIdentity(member_id="", group_instance_id=name) for name in [*names, "i0"]]
-    left = await client.call(LeaveGroupRequest(group_id="g", members=members), 4)
-    codes = [member.error_code for member in left.members]
+    answer = await client.call(LeaveGroupRequest(group_id="g", members=members), 4)
+    codes = [member.error_code for member in answer.members]
     assert codes == [0] * len(names) + [ErrorCode.UNKNOWN_MEMBER_ID]
     group: Any = shard.groups["g"]
     assert (group.state_name, group.generation_id) == ("Empty", generation + 1)

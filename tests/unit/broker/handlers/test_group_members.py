@@ -17,7 +17,7 @@ from minibroker.broker.handlers.common.group_members import AnswerWaiter, client
 
 
 @pytest.mark.parametrize(
-    ("address", "shown"),
+    ("address", "text"),
     [
         ("127.0.0.1:5000", "/127.0.0.1"),
         ("::1:5000", "/0:0:0:0:0:0:0:1"),
@@ -25,13 +25,13 @@ from minibroker.broker.handlers.common.group_members import AnswerWaiter, client
         ("fe80::12ab%eth0:5000", "/fe80:0:0:0:0:0:0:12ab%eth0"),
     ],
 )
-def test_addresses_are_shown_as_java_shows_them(address: str, shown: str) -> None:
+def test_addresses_are_shown_as_java_shows_them(address: str, text: str) -> None:
     unused: Any = None
     without_authorizer: Any = SimpleNamespace(authorizer=None)
     context = RequestContext(
         services=without_authorizer, listener=unused, client_address=address, close_connection=print
     )
-    assert client_host(context) == shown
+    assert client_host(context) == text
 
 
 async def test_an_answer_at_once_makes_no_future() -> None:
@@ -60,8 +60,8 @@ def test_coordinators_that_answer_for_a_group() -> None:
     groups: Any = SimpleNamespace(members=lambda kind: kind)
     with_members = ConsumerGroup("members")
     with_members.put_member(Member("m"))
-    found = [ClassicGroup("classic", 0), ConsumerGroup("empty"), with_members]
-    shard: Any = SimpleNamespace(groups={group.group_id: group for group in found})
+    all_groups = [ClassicGroup("classic", 0), ConsumerGroup("empty"), with_members]
+    shard: Any = SimpleNamespace(groups={group.group_id: group for group in all_groups})
     answering = {name: manager_of(groups, shard, name) for name in (*shard.groups, "nobody")}
     assert answering == {
         "classic": CLASSIC,

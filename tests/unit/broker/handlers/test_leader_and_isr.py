@@ -75,8 +75,8 @@ async def test_a_leader_becomes_a_follower_once(
     controlled: Controlled, client: RawClient, version: int
 ) -> None:
     request = request_of(controlled, version, leader=1)
-    taken = await client.call(request, version)
-    assert results_of(taken, version) == (0, [0])
+    answer = await client.call(request, version)
+    assert results_of(answer, version) == (0, [0])
     partition = controlled.partitions.replica("t", 0)
     assert partition is not None
     assert (partition.is_leader, partition.leader_epoch) == (False, 3)
@@ -87,11 +87,11 @@ async def test_a_leader_becomes_a_follower_once(
 async def test_a_state_that_the_tree_brought_is_taken_once_too(
     controlled: Controlled, client: RawClient
 ) -> None:
-    known = controlled.topic.partitions[0].leader_epoch
-    request = request_of(controlled, NEWEST, known, replicas=(0,))
+    leader_epoch = controlled.topic.partitions[0].leader_epoch
+    request = request_of(controlled, NEWEST, leader_epoch, replicas=(0,))
     codes = [results_of(await client.call(request, NEWEST), NEWEST)[1] for _ in range(2)]
     assert codes == [[0], [ErrorCode.STALE_CONTROLLER_EPOCH]]
-    older = request_of(controlled, NEWEST, known - 1, replicas=(0,))
+    older = request_of(controlled, NEWEST, leader_epoch - 1, replicas=(0,))
     answer = await client.call(older, NEWEST)
     assert results_of(answer, NEWEST)[1] == [ErrorCode.STALE_CONTROLLER_EPOCH]
 

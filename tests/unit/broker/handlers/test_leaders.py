@@ -39,9 +39,9 @@ def context() -> Any:
 
 def test_the_endpoint_is_that_of_the_clients_listener(context: Any) -> None:
     brokers = context.services.cluster.image.brokers
-    found = endpoint_of(context, brokers[1])
-    assert found is not None
-    assert (found.host, found.port) == ("out1", 9100)
+    endpoint = endpoint_of(context, brokers[1])
+    assert endpoint is not None
+    assert (endpoint.host, endpoint.port) == ("out1", 9100)
     assert endpoint_of(context, brokers[2]) is None
 
 

@@ -42,9 +42,9 @@ async def test_a_move_under_way_is_listed(running: InProcessBroker, client: RawC
     )
     answer = await client.call(request, 0)
     assert answer.responses[0].partitions[0].error_code == 0
-    for asked in (None, [ListPartitionReassignmentsTopics(name="t", partition_indexes=[1, 0, 7])]):
-        listed = await client.call(ListPartitionReassignmentsRequest(topics=asked), 0)
-        ((moving,),) = [topic.partitions for topic in listed.topics]
+    for topics in (None, [ListPartitionReassignmentsTopics(name="t", partition_indexes=[1, 0, 7])]):
+        moves = await client.call(ListPartitionReassignmentsRequest(topics=topics), 0)
+        ((moving,),) = [topic.partitions for topic in moves.topics]
         assert moving.partition_index == 1
         assert moving.replicas == [2, 0]
         assert (moving.adding_replicas, moving.removing_replicas) == ([2], [0])

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 VERSIONS = range(14)
 
 
-def named(*names: str, create: bool = True, **more: Any) -> MetadataRequest:
+def request_for(*names: str, create: bool = True, **more: Any) -> MetadataRequest:
     return MetadataRequest(
         topics=[MetadataRequestTopic(name=name) for name in names],
         allow_auto_topic_creation=create,
@@ -31,7 +31,7 @@ def named(*names: str, create: bool = True, **more: Any) -> MetadataRequest:
 async def test_brokers_topics_and_partitions(
     running: InProcessBroker, client: RawClient, version: int
 ) -> None:
-    answer = await client.call(named("t"), version)
+    answer = await client.call(request_for("t"), version)
     (broker,) = answer.brokers
     assert (broker.node_id, broker.host, broker.port) == (0, *running.address)
     (topic,) = answer.topics
@@ -57,7 +57,7 @@ async def test_the_rack_is_told(tmp_path: Any) -> None:
         await running.connect() as client,
     ):
         for version in (1, 9):
-            answer = await client.call(named(), version)
+            answer = await client.call(request_for(), version)
             assert answer.brokers[0].rack == "r1"
 
 
@@ -66,10 +66,10 @@ async def test_a_missing_topic_is_made_if_the_request_lets_it(
     running: InProcessBroker, client: RawClient, version: int
 ) -> None:
     if version >= 4:
-        answer = await client.call(named("new", create=False), version)
+        answer = await client.call(request_for("new", create=False), version)
         assert answer.topics[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         assert "new" not in running.broker.cluster.image.topics
-    answer = await client.call(named("new", create=True), version)
+    answer = await client.call(request_for("new", create=True), version)
     assert answer.topics[0].error_code == 0
     assert [part.leader_id for part in answer.topics[0].partitions] == [0]
     running.partitions.get("new", 0)
@@ -83,12 +83,12 @@ async def test_a_broker_that_is_not_the_controller_does_not_wait_for_topics(
     cluster = deposed.broker.cluster
     names = [f"new-{number}" for number in range(3)]
     async with cluster._context.lock:
-        answer = await client.call(named("t", *names), version)
+        answer = await client.call(request_for("t", *names), version)
         codes = {topic.name: topic.error_code for topic in answer.topics}
         assert codes == {"t": 0, **dict.fromkeys(names, ErrorCode.LEADER_NOT_AVAILABLE)}
     for name in names:
         await cluster._updater.wait_for_topic(name, lambda topic: topic is not None, TIMEOUT_S)
-    answer = await client.call(named(*names), version)
+    answer = await client.call(request_for(*names), version)
     assert {partition.error_code for topic in answer.topics for partition in topic.partitions} == {
         ErrorCode.LEADER_NOT_AVAILABLE
     }
@@ -98,7 +98,7 @@ async def test_a_broker_that_is_not_the_controller_does_not_wait_for_topics(
 async def test_no_topic_is_made_if_the_broker_does_not(tmp_path: Any, version: int) -> None:
     settings = {"auto.create.topics.enable": "false"}
     async with InProcessBroker(tmp_path, settings) as running, await running.connect() as client:
-        answer = await client.call(named("new", create=True), version)
+        answer = await client.call(request_for("new", create=True), version)
         assert answer.topics[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         assert not running.broker.cluster.image.topics
 
@@ -106,7 +106,7 @@ async def test_no_topic_is_made_if_the_broker_does_not(tmp_path: Any, version: i
 async def test_the_offsets_topic_is_made_as_kafka_makes_it(
     running: InProcessBroker, client: RawClient
 ) -> None:
-    answer = await client.call(named("__consumer_offsets", create=True), 9)
+    answer = await client.call(request_for("__consumer_offsets", create=True), 9)
     (topic,) = answer.topics
     assert topic.is_internal
     assert len(topic.partitions) == 50
@@ -121,7 +121,7 @@ async def test_auto_creation_keeps_to_the_limits_of_one_request(
     """Two valid names are 12,000 partitions, one alone is within the limits."""
     settings = {"num.partitions": "6000" if len(names) > 1 else "2147483647"}
     async with InProcessBroker(tmp_path, settings) as running, await running.connect() as client:
-        answer = await client.call(named(*names, create=True), 9)
+        answer = await client.call(request_for(*names, create=True), 9)
         codes = {topic.name: topic.error_code for topic in answer.topics}
         assert {codes[name] for name in names[:2]} == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
         assert not running.broker.cluster.image.topics
@@ -132,7 +132,7 @@ async def test_a_request_creates_no_more_topics_than_one_operation_may(
     running: InProcessBroker, client: RawClient
 ) -> None:
     names = [f"n{index}" for index in range(5_001)]
-    answer = await client.call(named(*names, create=True), 9)
+    answer = await client.call(request_for(*names, create=True), 9)
     assert {topic.error_code for topic in answer.topics} == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
     assert set(running.broker.cluster.image.topics) == {"t"}
 
@@ -143,7 +143,7 @@ async def test_a_topic_that_cannot_be_created_is_an_error_and_a_line_in_the_log(
     """A Metadata answer has no room for a reason, and clients retry in silence."""
     settings = {"default.replication.factor": "3"}
     async with InProcessBroker(tmp_path, settings) as running, await running.connect() as client:
-        (topic,) = (await client.call(named("new"), 9)).topics
+        (topic,) = (await client.call(request_for("new"), 9)).topics
     assert topic.error_code == ErrorCode.INVALID_REPLICATION_FACTOR
     (record,) = [record for record in caplog.records if "new is not created" in record.getMessage()]
     assert "Replication factor: 3 larger than available brokers: 1." in record.getMessage()

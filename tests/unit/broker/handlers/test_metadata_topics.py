@@ -23,15 +23,15 @@ def about(*names: str, **more: Any) -> MetadataRequest:
 @pytest.fixture
 def built(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     """Names and versions of the topics whose bytes were built."""
-    seen: list[tuple[str, int]] = []
+    builds: list[tuple[str, int]] = []
     encode = metadata.EncodedTopic.__init__
 
     def note(self: Any, topic: Any, version: int, brokers: Any) -> None:
-        seen.append((topic.name, version))
+        builds.append((topic.name, version))
         encode(self, topic, version, brokers)
 
     monkeypatch.setattr(metadata.EncodedTopic, "__init__", note)
-    return seen
+    return builds
 
 
 async def test_bytes_are_built_once_for_each_version(
@@ -58,8 +58,8 @@ async def test_only_a_changed_topic_is_built_again(
 
 
 async def test_a_change_of_the_brokers_is_seen(running: InProcessBroker, client: RawClient) -> None:
-    before = await client.call(about("t"), 9)
-    assert before.topics[0].partitions[0].leader_id == 0
+    old_answer = await client.call(about("t"), 9)
+    assert old_answer.topics[0].partitions[0].leader_id == 0
     elsewhere = BrokerInfo(0, (Endpoint("OTHER", "127.0.0.1", 1),))
     await running.broker.cluster._updater.apply_brokers({0: elsewhere})
     after = await client.call(about("t"), 9)
@@ -70,18 +70,20 @@ async def test_a_change_of_the_brokers_is_seen(running: InProcessBroker, client:
 
 async def test_operations_are_told_to_those_who_ask(client: RawClient) -> None:
     asking = about("t", include_topic_authorized_operations=True)
-    asked = [await client.call(request, 9) for request in (asking, about("t"), asking)]
-    told = [answer.topics[0].topic_authorized_operations != -(2**31) for answer in asked]
-    assert told == [True, False, True]
+    answers = [await client.call(request, 9) for request in (asking, about("t"), asking)]
+    have_operations = [
+        answer.topics[0].topic_authorized_operations != -(2**31) for answer in answers
+    ]
+    assert have_operations == [True, False, True]
 
 
 async def test_bytes_go_with_their_topic(running: InProcessBroker, client: RawClient) -> None:
     await client.call(MetadataRequest(topics=None), 9)
     gc.collect()
-    before = len(metadata._encoded)
+    old_count = len(metadata._encoded)
     for index in range(10):
         await running.create_topic(f"short-lived-{index}")
         await client.call(MetadataRequest(topics=None), 9)
         await running.broker.cluster.delete_topic(f"short-lived-{index}")
     gc.collect()
-    assert len(metadata._encoded) == before
+    assert len(metadata._encoded) == old_count

@@ -138,12 +138,12 @@ async def test_a_stranger_is_refused_and_named(
 async def test_groups_that_read_a_topic_can_be_found(coordinated: RawClient) -> None:
     for group_id in ("a", "b"):
         await coordinated.call(commit(5, group_id=group_id), 7)
-    listed = await coordinated.call(ListGroupsRequest(), 4)
-    found = {group.group_id for group in listed.groups}
-    assert found == {"a", "b"}
+    answer = await coordinated.call(ListGroupsRequest(), 4)
+    group_ids = {group.group_id for group in answer.groups}
+    assert group_ids == {"a", "b"}
     readers = [
         group_id
-        for group_id in sorted(found)
+        for group_id in sorted(group_ids)
         if ("t", 0) in await committed_offsets(coordinated, group_id)
     ]
     assert readers == ["a", "b"]

@@ -41,10 +41,10 @@ async def test_the_end_of_the_current_epoch_is_the_end_of_the_log(
     client: RawClient, version: int
 ) -> None:
     await fill(client, b"a", b"b")
-    found = await ask(client, 0, version)
-    assert (found.error_code, found.end_offset) == (0, 2)
+    answer = await ask(client, 0, version)
+    assert (answer.error_code, answer.end_offset) == (0, 2)
     if version >= 1:
-        assert found.leader_epoch == 0
+        assert answer.leader_epoch == 0
 
 
 async def test_the_current_epoch_is_checked(running: InProcessBroker, client: RawClient) -> None:

@@ -87,16 +87,16 @@ def test_times_and_ids_are_those_of_the_version(
 
 
 def test_the_group_is_asked_for_every_partition() -> None:
-    asked: list[tuple[str, bytes, int]] = []
+    places: list[tuple[str, bytes, int]] = []
 
     def validator(*place: Any) -> None:
-        asked.append(place)
+        places.append(place)
         if place[2] == 1:
             raise KafkaError(ErrorCode.STALE_MEMBER_EPOCH)
 
     with pytest.raises(KafkaError):
         accept_all(known_topic(partition(0), partition(1)), validator=validator)
-    assert asked == [("t", ID, 0), ("t", ID, 1)]
+    assert places == [("t", ID, 0), ("t", ID, 1)]
 
 
 def test_answers_fail_when_the_disk_refuses_and_keep_an_error_of_their_own() -> None:

@@ -30,12 +30,12 @@ def settings() -> dict[str, str]:
 async def partition(running: InProcessBroker, client: RawClient) -> Partition:
     """Return `t`-0 with three records, led here; followers 7 and 8 are in rack `there`."""
     await fill(client, b"a", b"b", b"c")
-    found = running.partitions.get("t", 0)
-    lead(running, found, isr=[0, 7, 8])
+    led = running.partitions.get("t", 0)
+    lead(running, led, isr=[0, 7, 8])
     for broker_id in (7, 8):
         register(running, broker_id)
-        found.follower_fetched(broker_id, 3, 0)
-    return found
+        led.follower_fetched(broker_id, 3, 0)
+    return led
 
 
 def register(running: InProcessBroker, broker_id: int, listener: str = "PLAINTEXT") -> None:
@@ -62,21 +62,21 @@ async def fetch(
 
 async def preferred(client: RawClient, *, offset: int = 0, rack: str = "there") -> int:
     """Return the replica that a consumer at `offset` is sent to."""
-    found = first(await fetch(client, part(offset=offset), rack=rack))
-    assert found.error_code == 0
-    assert bool(found.records) == (found.preferred_read_replica == READ_HERE and offset < 3)
-    chosen: int = found.preferred_read_replica
+    answer = first(await fetch(client, part(offset=offset), rack=rack))
+    assert answer.error_code == 0
+    assert bool(answer.records) == (answer.preferred_read_replica == READ_HERE and offset < 3)
+    chosen: int = answer.preferred_read_replica
     return chosen
 
 
 async def test_the_answer_names_the_replica_and_has_no_records(
     partition: Partition, client: RawClient
 ) -> None:
-    found = first(await fetch(client, part(), max_wait_ms=600_000, min_bytes=1 << 20))
-    assert (found.error_code, found.preferred_read_replica) == (0, 8)
-    assert (found.high_watermark, found.last_stable_offset, found.log_start_offset) == (3, 3, 0)
-    assert not found.records
-    assert found.aborted_transactions is None
+    answer = first(await fetch(client, part(), max_wait_ms=600_000, min_bytes=1 << 20))
+    assert (answer.error_code, answer.preferred_read_replica) == (0, 8)
+    assert (answer.high_watermark, answer.last_stable_offset, answer.log_start_offset) == (3, 3, 0)
+    assert not answer.records
+    assert answer.aborted_transactions is None
 
 
 async def test_only_consumers_with_a_foreign_rack_are_sent_away(
@@ -131,12 +131,12 @@ async def test_a_session_tells_it_once_a_follower_has_caught_up(
     running.partitions.commit()
     for broker_id in (7, 8):
         partition.follower_fetched(broker_id, 3, 0)
-    begun = await fetch(client, part(offset=4), session=(0, 0))
-    assert first(begun).preferred_read_replica == READ_HERE
-    assert told(await fetch(client, session=(begun.session_id, 1))) == {}
+    first_answer = await fetch(client, part(offset=4), session=(0, 0))
+    assert first(first_answer).preferred_read_replica == READ_HERE
+    assert told(await fetch(client, session=(first_answer.session_id, 1))) == {}
     partition.follower_fetched(7, 4, 0)
     for epoch in (2, 3):  # as often as the consumer asks here
-        answer = await fetch(client, session=(begun.session_id, epoch))
+        answer = await fetch(client, session=(first_answer.session_id, epoch))
         assert first(answer).preferred_read_replica == 7
 
 

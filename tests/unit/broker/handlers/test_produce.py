@@ -73,11 +73,11 @@ async def test_a_header_is_read_once(  # noqa: PLR0917
     """From the request to the log, on the short way and on the general one."""
     first = produce(batch_of(b"first"), topic_id=id_of(running))
     assert (await result(client, first, version)).error_code == 0
-    read: list[tuple[int, ...]] = []
+    headers: list[tuple[int, ...]] = []
     init = BatchHeader.__init__
 
     def count(header: BatchHeader, *fields: int) -> None:
-        read.append(fields)
+        headers.append(fields)
         init(header, *fields)
 
     request = produce(batch, topic_id=id_of(running), transactional_id=transactional_id)
@@ -86,7 +86,7 @@ async def test_a_header_is_read_once(  # noqa: PLR0917
     (topic,) = (await client.call(request, version)).responses
     monkeypatch.undo()
     assert [part.error_code for part in topic.partition_responses] == [0, 0]
-    assert len(read) == 2
+    assert len(headers) == 2
 
 
 async def test_several_topics_and_partitions_are_answered_in_order(

@@ -26,29 +26,29 @@ MANY = [b"v" * (n % 50) for n in range(2000)]
 NOT_LEADER = int(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
 
-class Held(Caller):
+class PausedWorker(Caller):
     """A worker that begins with what it is given when the test lets it."""
 
     def __init__(self, running: InProcessBroker) -> None:
         self._worker = running.broker.workers.checks
-        self._held: list[tuple[Callable[[], None], Any]] | None = []
+        self._batches: list[tuple[Callable[[], None], Any]] | None = []
         running.partitions._checker = Checker(Workers.by(self))
 
     def run_then(self, task: Callable[[], None], done: Any) -> None:
-        if self._held is None:
+        if self._batches is None:
             self._worker.run_then(task, done)
         else:
-            self._held.append((task, done))
+            self._batches.append((task, done))
 
     @property
     def count(self) -> int:
         """Return the number of batches that it got."""
-        return len(self._held or ())
+        return len(self._batches or ())
 
     def let_go(self) -> None:
         """Do all of it, and what comes later at once."""
-        held, self._held = self._held or [], None
-        for task, done in held:
+        batches, self._batches = self._batches or [], None
+        for task, done in batches:
             self._worker.run_then(task, done)
 
 
@@ -72,18 +72,18 @@ def message_set(codec: int) -> memoryview:
 async def test_nobody_waits_for_a_batch_that_is_checked(
     running: InProcessBroker, client: RawClient, records: Any, version: int, count: int
 ) -> None:
-    held = Held(running)
+    worker = PausedWorker(running)
     topic_id = id_of(running)
     client.send(produce(records, topic_id=topic_id), version)
     async with await running.connect() as other:
         small = await result(other, produce(batch_of(b"other")))
         assert (small.error_code, small.base_offset) == (0, 0)
-        assert held.count == 1
+        assert worker.count == 1
         client.send(produce(batch_of(b"behind it"), topic_id=topic_id), 9)
         small = await result(other, produce(batch_of(b"other"), index=1))
         assert (small.error_code, small.base_offset) == (0, 0)
     assert running.partitions.get("t", 0).log_end_offset == 1
-    held.let_go()
+    worker.let_go()
     answers = [(await client.receive()).responses[0].partition_responses[0] for _ in range(2)]
     assert [(answer.error_code, answer.base_offset) for answer in answers] == [
         (0, 1),
@@ -112,7 +112,7 @@ async def test_a_batch_is_stored_as_the_topic_asks(
 
 
 async def test_sequences_stay_in_order(running: InProcessBroker, client: RawClient) -> None:
-    held = Held(running)
+    worker = PausedWorker(running)
     sequence = 0
     for values in (MANY, [b"one"], MANY, [b"two"]):
         batch = batch_of(*values, producer_id=7, producer_epoch=0, base_sequence=sequence)
@@ -120,7 +120,7 @@ async def test_sequences_stay_in_order(running: InProcessBroker, client: RawClie
         sequence += len(values)
     async with await running.connect() as other:
         await result(other, produce(batch_of(b"other"), index=1))
-    held.let_go()
+    worker.let_go()
     for base_offset in (0, 2000, 2001, 4001):
         answer = (await client.receive()).responses[0].partition_responses[0]
         assert (answer.error_code, answer.base_offset) == (0, base_offset)
@@ -138,9 +138,9 @@ async def test_a_lie_is_refused_and_the_partition_beside_it_is_not(
         produce(batch_of(b"good"), index=1).topic_data[0].partition_data[0]
     )
     (topic,) = (await client.call(request, 9)).responses
-    refused, kept = topic.partition_responses
+    refused, accepted = topic.partition_responses
     assert (refused.error_code, refused.base_offset) == (int(ErrorCode.INVALID_RECORD), -1)
-    assert (kept.error_code, kept.base_offset) == (0, 0)
+    assert (accepted.error_code, accepted.base_offset) == (0, 0)
     assert running.partitions.get("t", 0).log_end_offset == 0
 
 
@@ -148,13 +148,13 @@ async def test_a_topic_that_was_made_again_meanwhile(
     running: InProcessBroker, client: RawClient
 ) -> None:
     """The records were checked for another partition than the one that is there now."""
-    held = Held(running)
+    worker = PausedWorker(running)
     client.send(produce(batch_of(*MANY)), 9)
     async with await running.connect() as other:
         await result(other, produce(batch_of(b"other"), index=1))
     await running.broker.cluster.delete_topic("t")
     await running.create_topic("t", 1)
-    held.let_go()
+    worker.let_go()
     answer = (await client.receive()).responses[0].partition_responses[0]
     assert answer.error_code == NOT_LEADER
     assert running.partitions.get("t", 0).log_end_offset == 0

@@ -27,8 +27,8 @@ NONE = ErrorCode.NONE
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
-    async with transactional_world(tmp_path) as made:
-        yield made
+    async with transactional_world(tmp_path) as new_world:
+        yield new_world
 
 
 async def produce(world: World, *batches: bytearray, version: int = 9) -> list[Any]:
@@ -83,9 +83,9 @@ async def test_batches_outside_of_transactions_pass_beside_them(world: World) ->
 async def test_a_coordinator_that_is_away_is_worth_a_retry(world: World, version: int) -> None:
     producer = await world.begin()
     await world.running.broker.cluster.delete_topic("__transaction_state")
-    found = (await produce(world, transactional(producer), version=version))[0]
-    assert found.error_code == ErrorCode.NOT_ENOUGH_REPLICAS
-    assert found.error_message.endswith("Underlying error: NOT_COORDINATOR")
+    answer = (await produce(world, transactional(producer), version=version))[0]
+    assert answer.error_code == ErrorCode.NOT_ENOUGH_REPLICAS
+    assert answer.error_message.endswith("Underlying error: NOT_COORDINATOR")
 
 
 async def test_a_repeated_batch_is_answered_as_before(world: World) -> None:

@@ -154,9 +154,9 @@ async def test_a_real_client_works_with_a_pinned_broker(tmp_path: Path, release:
     async with InProcessBroker(tmp_path, {RELEASE: release}) as running:
         await running.create_topic("t")
         host, port = running.address
-        found = await asyncio.to_thread(_round_trip, f"{host}:{port}")
+        values = await asyncio.to_thread(_round_trip, f"{host}:{port}")
         times = running.broker.services.metrics.requests
-    assert found == [b"one", b"two"]
+    assert values == [b"one", b"two"]
     assert times["Produce"].by_name()["TotalTimeMs"].count >= 1
     assert times["Fetch"].by_name()["TotalTimeMs"].count >= 1
 
@@ -170,14 +170,14 @@ def _round_trip(address: str) -> list[bytes | None]:
         {"bootstrap.servers": address, "group.id": "g", "enable.auto.commit": False}
     )
     consumer.assign([TopicPartition("t", 0, 0)])
-    found = []
-    while len(found) < 2:
+    values = []
+    while len(values) < 2:
         message = consumer.poll(TIMEOUT_S)
         assert message is not None
         assert message.error() is None, message.error()
-        found.append(message.value())
+        values.append(message.value())
     consumer.close()
-    return found
+    return values
 
 
 def test_unstable_versions_are_not_offered() -> None:

@@ -36,8 +36,8 @@ T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
-    async with transactional_world(tmp_path) as made:
-        yield made
+    async with transactional_world(tmp_path) as new_world:
+        yield new_world
 
 
 def question(
@@ -58,30 +58,30 @@ async def test_partitions_that_were_not_added_are_named(
 ) -> None:
     producer = await world.begin()
     await world.add(producer, 0)
-    asked = question(producer, protocol, T0, T1)
-    assert verify(world.running.broker.services, asked) == {T1: code}
+    request = question(producer, protocol, T0, T1)
+    assert verify(world.running.broker.services, request) == {T1: code}
 
 
 async def test_the_second_protocol_adds(world: World) -> None:
     producer = await world.begin()
-    asked = question(producer, Protocol.ADDING, T0, T1)
-    assert verify(world.running.broker.services, asked) == {}
+    request = question(producer, Protocol.ADDING, T0, T1)
+    assert verify(world.running.broker.services, request) == {}
     assert world.state().partitions == names(0, 1)
 
 
 async def test_an_old_epoch_is_what_producers_know_as_fenced(world: World) -> None:
     producer = await world.begin()
-    asked = question((producer[0], 7), Protocol.VERIFIED, T0)
+    request = question((producer[0], 7), Protocol.VERIFIED, T0)
     services = world.running.broker.services
-    assert verify(services, asked) == {T0: ErrorCode.INVALID_PRODUCER_EPOCH}
+    assert verify(services, request) == {T0: ErrorCode.INVALID_PRODUCER_EPOCH}
 
 
 async def test_partitions_led_elsewhere_are_refused_before_anybody_is_asked(world: World) -> None:
     producer = await world.begin()
-    gone = TopicPartition("gone", 0)
-    asked = question(producer, Protocol.ADDING, gone)
+    missing = TopicPartition("gone", 0)
+    request = question(producer, Protocol.ADDING, missing)
     services = world.running.broker.services
-    assert verify(services, asked) == {gone: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+    assert verify(services, request) == {missing: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 
 
 async def test_it_can_be_turned_off_for_the_first_protocol(world: World) -> None:
@@ -97,13 +97,13 @@ async def test_the_wake_of_an_end_is_waited_for(world: World) -> None:
     producer = await world.begin()
     services = world.running.broker.services
     coordinator = services.transactions
-    asked = question(producer, Protocol.ADDING, T0)
-    assert verify(services, asked) == {}
+    request = question(producer, Protocol.ADDING, T0)
+    assert verify(services, request) == {}
     ended = coordinator.end("x", *producer, is_commit=True, client_version=2)
     assert isinstance(ended, tuple)
-    asked = question(ended, Protocol.ADDING, T0)
-    assert verify(services, asked) == {T0: ErrorCode.CONCURRENT_TRANSACTIONS}
-    waiting = verify(services, asked, is_retried=True)
+    request = question(ended, Protocol.ADDING, T0)
+    assert verify(services, request) == {T0: ErrorCode.CONCURRENT_TRANSACTIONS}
+    waiting = verify(services, request, is_retried=True)
     assert not isinstance(waiting, dict)
     task = asyncio.ensure_future(waiting)
     await world.fetch()  # the task waits, and the markers are written meanwhile
@@ -165,8 +165,8 @@ async def test_the_wait_has_an_end(world: World) -> None:
     services = world.running.broker.services
     await world.add(producer, 0)
     store = services.transactions._store
-    index, found = store.get("x")
-    stuck = found._replace(state=TransactionState.PREPARE_COMMIT)
+    index, metadata = store.get("x")
+    stuck = metadata._replace(state=TransactionState.PREPARE_COMMIT)
     store._runtime.get(index).replay("x", stuck)
     waiting = verify(services, question(producer, Protocol.ADDING, T0), is_retried=True)
     assert not isinstance(waiting, dict)
@@ -214,6 +214,6 @@ async def test_nothing_comes_between_the_answer_and_the_write_of_offsets(
     answer = await world.client.call(request, 5)
     turns.stop()
     assert [part.error_code for part in answer.topics[0].partitions] == [0, 0]
-    (_, verified), (_, written) = events
+    (_, verified), (_, write_turn) = events
     assert [name for name, _ in events] == ["verified", "written"]
-    assert 0 < verified == written
+    assert 0 < verified == write_turn

@@ -15,17 +15,17 @@ class Gate:
         self.waiting = 0
         self.handled = 0
         self.most = 0
-        self._opened = asyncio.Event()
+        self._release = asyncio.Event()
 
     async def handle(self, context: Any, request: Any) -> CreateTopicsResponse:
         self.waiting += 1
         self.most = max(self.most, self.waiting)
         try:
-            await self._opened.wait()
+            await self._release.wait()
         finally:
             self.waiting -= 1
         self.handled += 1
         return CreateTopicsResponse()
 
     def open(self) -> None:
-        self._opened.set()
+        self._release.set()

@@ -102,10 +102,10 @@ def test_an_event_that_cannot_happen_is_refused_and_changes_nothing(
 
 
 def test_every_state_is_reached_and_ends() -> None:
-    reached = {ConnectionState.AUTHENTICATING}
+    states = {ConnectionState.AUTHENTICATING}
     for _ in ConnectionState:
-        reached |= {after for state in reached for after in TRANSITIONS[state].values()}
-    assert reached == set(ConnectionState)
+        states |= {after for state in states for after in TRANSITIONS[state].values()}
+    assert states == set(ConnectionState)
     assert all(
         TRANSITIONS[state][Event.CLOSE] is ConnectionState.CLOSED for state in ConnectionState
     )
@@ -144,9 +144,11 @@ def test_a_stop_lets_the_request_in_hand_be_answered_and_flushed() -> None:
 
 def test_requests_come_out_in_order_and_whole() -> None:
     connection = open_connection()
-    sent = [request(3, b"a"), request(3, b"bb"), request(3)]
-    receive(connection.receive_buffer, b"".join(sent))
-    assert [bytes(connection.next_request() or b"") for _ in sent] == [frame[4:] for frame in sent]
+    frames = [request(3, b"a"), request(3, b"bb"), request(3)]
+    receive(connection.receive_buffer, b"".join(frames))
+    assert [bytes(connection.next_request() or b"") for _ in frames] == [
+        frame[4:] for frame in frames
+    ]
     assert connection.next_request() is None
 
 
@@ -250,12 +252,12 @@ def test_a_throttled_client_is_not_read() -> None:
 def test_a_request_in_hand_keeps_its_bytes() -> None:
     connection = open_connection()
     receive(connection.receive_buffer, request(0, b"mine"))
-    taken = connection.next_request()
+    frame = connection.next_request()
     connection.apply(Event.WAIT)
     assert connection.prepare_to_read(keeps_frame=True)
     receive(connection.receive_buffer, bytes(1000))
-    assert taken is not None
-    assert taken[-4:] == b"mine"
+    assert frame is not None
+    assert frame[-4:] == b"mine"
 
 
 def test_a_request_in_hand_that_needs_no_bytes_holds_no_buffer() -> None:

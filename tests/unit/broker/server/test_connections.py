@@ -232,29 +232,29 @@ async def test_queued_max_request_bytes_mutes_clients_when_memory_is_used_up(
 async def test_records_of_a_produce_that_waits_are_not_written_over_by_other_connections(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened = asyncio.Event()
+    may_answer = asyncio.Event()
     records: list[bytes] = []
 
     async def handle(context: Any, request: ProduceRequest) -> ProduceResponse:
-        await opened.wait()
-        kept = request.topic_data[0].partition_data[0].records
-        assert kept is not None
-        records.append(bytes(kept))
+        await may_answer.wait()
+        data = request.topic_data[0].partition_data[0].records
+        assert data is not None
+        records.append(bytes(data))
         return ProduceResponse()
 
     monkeypatch.setattr(produce_handler, "handle", handle)
     running = await serve()
     request = produce_values("t", b"mine")
     request.transactional_id = "t"  # which takes no short way
-    sent = request.topic_data[0].partition_data[0].records
-    assert sent is not None
+    original = request.topic_data[0].partition_data[0].records
+    assert original is not None
     async with await running.connect() as producer, await running.connect() as other:
         producer.send(request, 9)
         await eventually(lambda: any(c.connection.is_busy for c in running.server.connections))
         await other.call(MetadataRequest(topics=[MetadataRequestTopic(name="x" * 249)]), 9)
-        opened.set()
+        may_answer.set()
         await producer.receive()
-    assert records == [bytes(sent)]
+    assert records == [bytes(original)]
 
 
 # Limits on connections: of the broker, of a listener, of an address.
@@ -453,11 +453,11 @@ async def test_the_brokers_own_rate_holds_accepting_back(tmp_path: Path) -> None
             await open_and_ask(running)
         timers = running.broker.timers
         idle = len(timers)
-        asked = asyncio.ensure_future(open_and_ask(running))
+        answer = asyncio.ensure_future(open_and_ask(running))
         async with asyncio.timeout(60):
             while len(timers) == idle:  # noqa: ASYNC110  the kernel's own time
                 await asyncio.sleep(0)
         clock.advance(499)  # (3 - 2) / 2 of a window are waited for
         assert len(timers) > idle
         clock.advance(1)
-        await asked
+        await answer

@@ -34,14 +34,14 @@ class Gate:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.threads: list[threading.Thread] = []
-        self.opened = threading.Event()
+        self.may_read = threading.Event()
         self._read = decoder_module.read_request
         monkeypatch.setattr(decoder_module, "read_request", self.read)
 
-    def read(self, *given: Any) -> Any:
+    def read(self, *arguments: Any) -> Any:
         self.threads.append(threading.current_thread())
-        self.opened.wait(TIMEOUT_S)
-        return self._read(*given)
+        self.may_read.wait(TIMEOUT_S)
+        return self._read(*arguments)
 
 
 async def test_a_large_request_is_decoded_elsewhere_and_answered_in_order(
@@ -54,7 +54,7 @@ async def test_a_large_request_is_decoded_elsewhere_and_answered_in_order(
         client.send(METADATA, 9)
         await eventually(lambda: gate.threads)
         await other.call(METADATA, 9)
-        gate.opened.set()
+        gate.may_read.set()
         assert len((await client.receive()).topics) == 3000
         assert (await client.receive()).topics == []
     assert gate.threads[0] is not threading.main_thread()
@@ -83,7 +83,7 @@ async def test_a_client_that_leaves_while_its_request_is_decoded_is_forgotten(
         client.send(MANY_TOPICS, 9)
         await eventually(lambda: gate.threads)
     await eventually(lambda: not running.server.connections)
-    gate.opened.set()
+    gate.may_read.set()
     async with await running.connect() as client:
         assert len((await client.call(MANY_TOPICS, 9)).topics) == 3000
 

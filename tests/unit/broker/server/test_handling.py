@@ -121,11 +121,11 @@ async def test_a_handler_in_steps_gives_way_to_other_connections(
     encoders: list[threading.Thread] = []
     write = DescribeTransactionsResponse.write
 
-    def noted(self: DescribeTransactionsResponse, writer: Any, version: int) -> None:
+    def write_noting(self: DescribeTransactionsResponse, writer: Any, version: int) -> None:
         encoders.append(threading.current_thread())
         write(self, writer, version)
 
-    monkeypatch.setattr(DescribeTransactionsResponse, "write", noted)
+    monkeypatch.setattr(DescribeTransactionsResponse, "write", write_noting)
     async with await running.connect() as client, await running.connect() as other:
         client.send(describe(300), 0)
         await eventually(lambda: any(c.connection.is_busy for c in running.server.connections))
@@ -180,14 +180,14 @@ async def test_the_error_answer_of_a_large_request_is_made_beside_the_loop(
     makers: list[threading.Thread] = []
     make = describe_transactions.error_response
 
-    def noted(*arguments: Any) -> Any:
+    def make_noting(*arguments: Any) -> Any:
         makers.append(threading.current_thread())
         return make(*arguments)
 
     running = await serve()
     monkeypatch.setattr(dispatch, "LARGE_FRAME_BYTES", 0)
     monkeypatch.setattr(describe_transactions, "handle", refusing)
-    monkeypatch.setattr(describe_transactions, "error_response", noted)
+    monkeypatch.setattr(describe_transactions, "error_response", make_noting)
     async with await running.connect() as client:
         assert len((await client.call(describe(3), 0)).transaction_states) == 3
     assert [thread is threading.main_thread() for thread in makers] == [False]

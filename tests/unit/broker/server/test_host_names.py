@@ -21,11 +21,11 @@ class SlowResolver(Resolver):
     """Answers when the test says so."""
 
     def __init__(self) -> None:
-        self.asked: list[asyncio.Future[list[str]]] = []
+        self.lookups: list[asyncio.Future[list[str]]] = []
 
     async def addresses(self, name: str) -> list[str]:
-        self.asked.append(asyncio.get_running_loop().create_future())
-        return await self.asked[-1]
+        self.lookups.append(asyncio.get_running_loop().create_future())
+        return await self.lookups[-1]
 
 
 class Applied(list[tuple[str, "Mapping[str, str]"]]):
@@ -62,7 +62,7 @@ async def test_a_name_limits_its_address_until_the_limit_is_taken_away(
     names.on_config_changed("host", LIMIT)
     await turn()
     assert applied == []
-    resolver.asked[0].set_result(["10.0.0.1"])
+    resolver.lookups[0].set_result(["10.0.0.1"])
     await turn()
     assert applied == [("10.0.0.1", LIMIT)]
     names.on_config_changed("host", {})
@@ -75,8 +75,8 @@ async def test_a_change_overtakes_a_slow_answer(resolver: SlowResolver) -> None:
     names.on_config_changed("host", LIMIT)
     names.on_config_changed("host", OTHER)
     await turn()
-    resolver.asked[1].set_result(["10.0.0.2"])
-    resolver.asked[0].set_result(["10.0.0.1"])
+    resolver.lookups[1].set_result(["10.0.0.2"])
+    resolver.lookups[0].set_result(["10.0.0.1"])
     await turn()
     assert applied == [("10.0.0.2", OTHER)]
 
@@ -87,7 +87,7 @@ async def test_an_answer_after_the_removal_limits_nobody(resolver: SlowResolver)
     names.on_config_changed("host", LIMIT)
     await turn()
     names.on_config_changed("host", {})
-    resolver.asked[0].set_result(["10.0.0.1"])
+    resolver.lookups[0].set_result(["10.0.0.1"])
     await turn()
     assert applied == []
 
@@ -98,7 +98,7 @@ async def test_a_name_that_nobody_knows_is_told(
     applied = Applied()
     HostNames(applied, resolver).on_config_changed("nowhere", LIMIT)
     await turn()
-    resolver.asked[0].set_exception(OSError("not known"))
+    resolver.lookups[0].set_exception(OSError("not known"))
     await turn()
     assert applied == []
     assert "nowhere" in caplog.text

@@ -29,8 +29,8 @@ class Looking:
     """An interceptor that writes down what it is asked and told; requests of `lost` get none."""
 
     def __init__(self, running: InProcessBroker, *, lost: str = "") -> None:
-        self.asked: list[str] = []
-        self.told: list[tuple[str, Any]] = []
+        self.names: list[str] = []
+        self.answers: list[tuple[str, Any]] = []
         self.closed: list[str] = []
         self._lost = lost
         self.is_told = asyncio.Event()
@@ -38,11 +38,11 @@ class Looking:
         running.broker.intercept(self)
 
     def handle(self, call: Call) -> Any:
-        self.asked.append(call.handler.name)
+        self.names.append(call.handler.name)
         return None if call.handler.name == self._lost else handle_call(call)
 
     def on_end(self, call: Call, answer: Any) -> None:
-        self.told.append((call.handler.name, answer))
+        self.answers.append((call.handler.name, answer))
         self.is_told.set()
 
     def on_close(self, context: Any) -> None:
@@ -62,9 +62,9 @@ async def test_it_is_told_of_each_answer_in_order_and_the_clients_get_them(serve
             (topic,) = (await client.receive()).responses
             assert topic.partition_responses[0].base_offset == offset
         await client.receive()
-    assert looking.asked == ["Produce", "Produce", "Metadata"]
-    assert [name for name, _ in looking.told] == looking.asked
-    parts = [answer.parts for _, answer in looking.told[:2]]
+    assert looking.names == ["Produce", "Produce", "Metadata"]
+    assert [name for name, _ in looking.answers] == looking.names
+    parts = [answer.parts for _, answer in looking.answers[:2]]
     assert [part.base_offset for (part,) in parts] == [0, 1]
 
 
@@ -83,7 +83,10 @@ async def test_a_write_that_the_disk_refuses_is_told_as_the_client_hears_it(
         (topic,) = (await client.call(produce_values("t", b"b"), 9)).responses
         monkeypatch.undo()
     assert topic.partition_responses[0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
-    assert [answer.error_code for _, answer in looking.told] == [0, ErrorCode.KAFKA_STORAGE_ERROR]
+    assert [answer.error_code for _, answer in looking.answers] == [
+        0,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+    ]
 
 
 async def test_a_request_that_it_takes_away_gets_no_answer_and_the_next_one_does(
@@ -96,8 +99,8 @@ async def test_a_request_that_it_takes_away_gets_no_answer_and_the_next_one_does
         client.writer.write(lost + pack(">ihhih", 10, 18, 0, 2, -1))
         client.expect(18, 0, 2)
         assert (await client.receive()).error_code == 0
-    assert looking.asked == ["Metadata", "ApiVersions"]
-    assert [name for name, _ in looking.told] == ["ApiVersions"]
+    assert looking.names == ["Metadata", "ApiVersions"]
+    assert [name for name, _ in looking.answers] == ["ApiVersions"]
 
 
 async def test_a_version_that_is_not_served_is_told_and_not_asked(serve: Serve) -> None:
@@ -106,8 +109,8 @@ async def test_a_version_that_is_not_served_is_told_and_not_asked(serve: Serve) 
     async with await running.connect() as client:
         client.writer.write(pack(">ihhih", 11, 18, 99, 7, -1) + b"\0")
         await client.receive_frame()
-    assert looking.asked == []
-    ((_, answer),) = looking.told
+    assert looking.names == []
+    ((_, answer),) = looking.answers
     assert answer.response.error_code == ErrorCode.UNSUPPORTED_VERSION
 
 
@@ -119,11 +122,11 @@ async def test_it_is_told_of_a_wait_that_its_client_has_left(serve: Serve) -> No
         async with await running.connect() as client:
             client.send(fetch_from("t", max_wait_ms=60_000), 11)
             async with await running.connect() as other:
-                while "Fetch" not in looking.asked:
+                while "Fetch" not in looking.names:
                     await other.call(MetadataRequest(topics=[]), 9)
             looking.is_told.clear()
         await looking.is_told.wait()
-    assert looking.told[-1] == ("Fetch", None)
+    assert looking.answers[-1] == ("Fetch", None)
 
 
 async def test_it_is_told_of_connections_that_close(serve: Serve) -> None:

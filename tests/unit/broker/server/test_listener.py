@@ -31,8 +31,8 @@ async def test_port_0_takes_a_free_port_and_clients_are_told_which(serve: Serve)
 
 
 async def test_a_port_in_use_is_one_sentence_and_leaves_nothing_behind(serve: Serve) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as holder:
+        port = holder.getsockname()[1]
         with pytest.raises(StorageError, match=f"on 127.0.0.1:{port}: .*: end the program"):
             await serve(listeners=f"PLAINTEXT://127.0.0.1:{port}")
     running = await serve(listeners=f"PLAINTEXT://127.0.0.1:{port}")
@@ -90,24 +90,24 @@ async def test_an_advertised_address_is_told_instead_of_the_bound_one(serve: Ser
 async def test_kernel_buffers_are_set_only_when_asked_for(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[tuple[str, bool]] = []
+    buffers: list[tuple[str, bool]] = []
     original = ListeningSocket._set_buffer
 
-    def noting(self: ListeningSocket, listening: socket.socket, key: str, option: int) -> None:
-        before = listening.getsockopt(socket.SOL_SOCKET, option)
+    def set_buffer(self: ListeningSocket, listening: socket.socket, key: str, option: int) -> None:
+        old_size = listening.getsockopt(socket.SOL_SOCKET, option)
         original(self, listening, key, option)
-        asked.append((key, listening.getsockopt(socket.SOL_SOCKET, option) != before))
+        buffers.append((key, listening.getsockopt(socket.SOL_SOCKET, option) != old_size))
 
-    monkeypatch.setattr(ListeningSocket, "_set_buffer", noting)
+    monkeypatch.setattr(ListeningSocket, "_set_buffer", set_buffer)
     for settings, changes in (
         ({}, False),
         ({"socket.send.buffer.bytes": "30000", "socket.receive.buffer.bytes": "30000"}, True),
     ):
-        asked.clear()
+        buffers.clear()
         running = await serve(**settings)
         async with await running.connect() as client:
             await client.call(MetadataRequest(topics=[]), 9)
-        assert asked == [
+        assert buffers == [
             ("socket.receive.buffer.bytes", changes),
             ("socket.send.buffer.bytes", changes),
         ]

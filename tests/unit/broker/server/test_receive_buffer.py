@@ -95,12 +95,12 @@ def test_a_part_of_a_size_is_moved_as_well(buffer: ReceiveBuffer) -> None:
 def test_it_grows_by_steps_and_to_the_end_of_the_frame_at_most(buffer: ReceiveBuffer) -> None:
     """It takes a multiple of the received bytes, whatever size is announced."""
     size = BUFFER_BYTES * GROWTH_MAX + 1
-    sent = pack(">i", size) + bytes(range(256)) * (size // 256)
-    receive(buffer, sent[: BUFFER_BYTES + 1])
+    frame = pack(">i", size) + bytes(range(256)) * (size // 256)
+    receive(buffer, frame[: BUFFER_BYTES + 1])
     assert buffer.size_bytes == BUFFER_BYTES * GROWTH_MAX
-    receive(buffer, sent[BUFFER_BYTES + 1 :])
+    receive(buffer, frame[BUFFER_BYTES + 1 :])
     assert buffer.size_bytes == size + 4
-    assert unhandled(buffer) == sent
+    assert unhandled(buffer) == frame
 
 
 def test_a_part_of_a_frame_without_memory_is_kept_and_nothing_more() -> None:

@@ -68,10 +68,10 @@ async def test_frames_may_come_in_pieces_and_several_at_once(
     running: InProcessBroker, step: int
 ) -> None:
     frames = [(HANDSHAKE, 1), (LOGIN, 1), (METADATA, 9)]
-    sent = b"".join(request_frame(request, version) for request, version in frames)
+    stream = b"".join(request_frame(request, version) for request, version in frames)
     async with await running.connect() as client:
-        for start in range(0, len(sent), step):
-            client.writer.write(sent[start : start + step])
+        for start in range(0, len(stream), step):
+            client.writer.write(stream[start : start + step])
             await client.writer.drain()
         for request, version in frames:
             client.expect(request.API_KEY, version, 1)
@@ -100,12 +100,12 @@ async def test_a_refusal_waits_for_its_delay_and_nothing_is_read_meanwhile(
 async def test_a_client_that_leaves_before_its_refusal_leaves_no_timer(
     running: InProcessBroker, clock: ManualClock
 ) -> None:
-    before = len(running.broker.timers)
+    old_count = len(running.broker.timers)
     async with await running.connect() as client:
         client.send(METADATA, 9)
         (connection,) = running.server.connections
         await eventually(lambda: connection.connection.state is ConnectionState.REFUSED)
-        assert len(running.broker.timers) == before + 1
+        assert len(running.broker.timers) == old_count + 1
         await running.stop()
     clock.advance(100)
 
@@ -145,13 +145,13 @@ async def test_a_session_is_renewed_once_a_second(
 
 
 async def test_a_broker_stops_while_clients_authenticate(running: InProcessBroker) -> None:
-    async with await running.connect() as new, await running.connect() as known:
+    async with await running.connect() as new, await running.connect() as user:
         await new.call(HANDSHAKE, 1)
-        await log_in(known)
-        await known.call(HANDSHAKE, 1)
+        await log_in(user)
+        await user.call(HANDSHAKE, 1)
         await running.stop()
         assert await new.is_closed_by_broker()
-        assert await known.is_closed_by_broker()
+        assert await user.is_closed_by_broker()
 
 
 async def test_a_client_that_does_not_log_in_is_closed_whatever_it_sends(
@@ -179,7 +179,7 @@ class Slow:
     may_block = True
 
     def __init__(self) -> None:
-        self.begun, self.over = threading.Event(), threading.Event()
+        self.arrival, self.over = threading.Event(), threading.Event()
         self.is_complete = False
         self.name = "carol"
         self.expires_ms: int | None = None
@@ -187,7 +187,7 @@ class Slow:
         self.error: Exception | None = None
 
     def respond(self, token: bytes, now_ms: int) -> bytes | None:
-        self.begun.set()
+        self.arrival.set()
         assert self.over.wait(TIMEOUT_S)
         if self.error is not None:
             raise self.error
@@ -211,7 +211,7 @@ async def test_requests_wait_while_a_worker_looks_at_a_token(
         await client.call(HANDSHAKE, 1)
         client.send(LOGIN, 1)
         client.send(METADATA, 9)
-        assert await asyncio.to_thread(slow.begun.wait, TIMEOUT_S)
+        assert await asyncio.to_thread(slow.arrival.wait, TIMEOUT_S)
         states = [transport.connection.state for transport in running.server.connections]
         assert states.count(ConnectionState.VERIFYING) == 1
         assert not (await other.call(ApiVersionsRequest(), 0)).error_code
@@ -228,7 +228,7 @@ async def test_a_client_that_leaves_meanwhile_is_forgotten(
     async with await running.connect() as client:
         await client.call(HANDSHAKE, 1)
         client.send(LOGIN, 1)
-        assert await asyncio.to_thread(slow.begun.wait, TIMEOUT_S)
+        assert await asyncio.to_thread(slow.arrival.wait, TIMEOUT_S)
     await eventually(lambda: not len(running.server.connections))
     slow.error = ValueError("nobody hears it")
     slow.over.set()
@@ -254,8 +254,8 @@ async def test_a_mistake_of_a_worker_ends_the_connection(
 async def test_a_long_request_in_the_place_of_a_token_gets_no_answer(
     running: InProcessBroker, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read: list[None] = []
-    monkeypatch.setattr(MetadataRequest, "read", lambda *_: read.append(None))
+    calls: list[None] = []
+    monkeypatch.setattr(MetadataRequest, "read", lambda *_: calls.append(None))
     names = [MetadataRequestTopic(name=f"t{number}") for number in range(10_000)]
     async with await running.connect() as client:
         await client.call(HANDSHAKE, 1)
@@ -267,4 +267,4 @@ async def test_a_long_request_in_the_place_of_a_token_gets_no_answer(
         )
         clock.advance(1_000)
         assert await client.is_closed_by_broker()
-    assert not read
+    assert not calls

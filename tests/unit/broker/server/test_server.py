@@ -108,7 +108,7 @@ async def test_a_listener_that_is_closed_waits_for_its_requests_in_hand_and_not_
     waits.send(fetch_from("t", max_wait_ms=600_000), 11)
     answered.send(CreateTopicsRequest(), 5)
     await eventually(lambda: gate.waiting == 1 and running.partitions.get("t", 0).waiters)
-    (other,) = (known for known in running.server.listeners if known.name == "OTHER")
+    (other,) = (listener for listener in running.server.listeners if listener.name == "OTHER")
     await running.server.close(other)
     with pytest.raises(ConnectionRefusedError):
         await running.connect()

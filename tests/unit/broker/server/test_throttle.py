@@ -339,10 +339,10 @@ async def test_topics_made_on_demand_take_tokens(throttling: Throttling) -> None
 async def test_a_client_that_has_gone_is_charged_and_nothing_else(
     throttling: Throttling, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    begun, goes_on = asyncio.Event(), asyncio.Event()
+    arrival, goes_on = asyncio.Event(), asyncio.Event()
 
     async def slow(*_: Any) -> CreateTopicsResponse:
-        begun.set()
+        arrival.set()
         await goes_on.wait()
         return CreateTopicsResponse()
 
@@ -351,7 +351,7 @@ async def test_a_client_that_has_gone_is_charged_and_nothing_else(
     async with await throttling.running.connect() as client:
         client.send(CreateTopicsRequest(), 5)
         async with asyncio.timeout(60):
-            await begun.wait()
+            await arrival.wait()
     server = throttling.running.server
     async with asyncio.timeout(60):
         while server.connections:  # noqa: ASYNC110  the transport's own time

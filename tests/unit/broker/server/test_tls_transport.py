@@ -73,10 +73,10 @@ async def test_requests_are_answered_through_tls(serve: Serve, version: ssl.TLSV
 @pytest.mark.parametrize("step", [1, 5000])
 async def test_requests_are_answered_however_their_bytes_arrive(serve: Serve, step: int) -> None:
     running = await serve(**tls_settings())
-    sent = b"".join(request_frame(METADATA, 9, number) for number in range(1, 40))
+    stream = b"".join(request_frame(METADATA, 9, number) for number in range(1, 40))
     async with await running.connect(tls=client_tls()) as client:
-        for start in range(0, len(sent), step):
-            client.writer.write(sent[start : start + step])
+        for start in range(0, len(stream), step):
+            client.writer.write(stream[start : start + step])
         for number in range(1, 40):
             client.expect(3, 9, number)
             await client.receive()
@@ -89,8 +89,8 @@ async def test_records_of_megabytes_are_written_and_read(serve: Serve) -> None:
     async with await running.connect(tls=client_tls()) as client:
         answer = await client.call(produce_values("large", value), 9)
         assert answer.responses[0].partition_responses[0].error_code == 0
-        read = await client.call(fetch_from("large"), 11)
-        assert value in bytes(read.responses[0].partitions[0].records)
+        fetched = await client.call(fetch_from("large"), 11)
+        assert value in bytes(fetched.responses[0].partitions[0].records)
 
 
 class WatchedSocket:
@@ -118,8 +118,8 @@ async def test_a_large_answer_leaves_in_pieces(serve: Serve) -> None:
         (connection,) = running.server.connections
         transport = connection._transport  # type: ignore[attr-defined]
         watched = transport._socket = WatchedSocket(transport._socket)
-        read = await client.call(fetch_from("large"), 11)
-    assert value in bytes(read.responses[0].partitions[0].records)
+        fetched = await client.call(fetch_from("large"), 11)
+    assert value in bytes(fetched.responses[0].partitions[0].records)
     pieces = -(-len(value) // tls_transport.PIECE_BYTES)
     assert len(watched.sizes) >= pieces
     assert max(watched.sizes) <= tls_transport.PIECE_BYTES + 4 * RECORD_OVERHEAD_BYTES

@@ -83,10 +83,10 @@ def filled_of(running: InProcessBroker) -> int:
 @pytest.mark.parametrize("step", [1, 3, 7, 4096])
 async def test_requests_are_answered_however_their_bytes_arrive(serve: Serve, step: int) -> None:
     running = await serve()
-    sent = b"".join(metadata_frame(number) for number in (1, 2, 3))
+    stream = b"".join(metadata_frame(number) for number in (1, 2, 3))
     async with await running.connect() as client:
-        for start in range(0, len(sent), step):
-            client.writer.write(sent[start : start + step])
+        for start in range(0, len(stream), step):
+            client.writer.write(stream[start : start + step])
             await client.writer.drain()
             await asyncio.sleep(0)
         for number in (1, 2, 3):
@@ -117,8 +117,8 @@ async def test_a_frame_of_several_megabytes_works_and_its_buffer_is_given_back(
         assert answer.responses[0].partition_responses[0].error_code == 0
         received = only_connection(running).connection.receive_buffer
         assert received.size_bytes == 0
-        read = await client.call(fetch_from("large"), 11)
-        assert bytes(read.responses[0].partitions[0].records).endswith(value[:100] + b"\0")
+        fetched = await client.call(fetch_from("large"), 11)
+        assert bytes(fetched.responses[0].partitions[0].records).endswith(value[:100] + b"\0")
 
 
 @pytest.mark.parametrize(
@@ -252,10 +252,10 @@ async def test_nothing_is_handled_behind_a_failed_produce_without_acks(serve: Se
     running = await serve()
     await running.create_topic("t")
     async with await running.connect() as client:
-        before = request_frame(produce_values("t", b"before"), 9, 1)
+        preceding = request_frame(produce_values("t", b"before"), 9, 1)
         failing = request_frame(produce_values("nowhere", b"x", acks=0), 9, 2)
         behind = request_frame(produce_values("t", b"behind"), 9, 3)
-        client.writer.write(before + failing + behind)
+        client.writer.write(preceding + failing + behind)
         client.expect(0, 9, 1)
         answer = await client.receive()
         assert answer.responses[0].partition_responses[0].base_offset == 0
@@ -272,11 +272,11 @@ async def test_pipelined_requests_give_way_when_their_turn_is_over(
     held_back: list[None] = []
     hold_back = transport_module.ClientTransport._hold_back
 
-    def noted(self: transport_module.ClientTransport) -> None:
+    def hold_back_noting(self: transport_module.ClientTransport) -> None:
         held_back.append(None)
         hold_back(self)
 
-    monkeypatch.setattr(transport_module.ClientTransport, "_hold_back", noted)
+    monkeypatch.setattr(transport_module.ClientTransport, "_hold_back", hold_back_noting)
     running = await serve()
     async with await running.connect() as client:
         for _ in range(20):
@@ -297,18 +297,18 @@ async def test_pipelined_requests_pile_up_no_more_than_the_bytes_of_a_run(
     sizes: list[int] = []
     finish = dispatch_module.Dispatcher.finish
 
-    def noted(self: dispatch_module.Dispatcher, *arguments: Any) -> list[Any]:
+    def finish_noting(self: dispatch_module.Dispatcher, *arguments: Any) -> list[Any]:
         parts = finish(self, *arguments)
         sizes.append(sum(map(len, parts)))
         return parts
 
-    monkeypatch.setattr(dispatch_module.Dispatcher, "finish", noted)
+    monkeypatch.setattr(dispatch_module.Dispatcher, "finish", finish_noting)
     monkeypatch.setattr(dispatch_module, "RUN_NS", 10**18)
     running = await serve()
     await running.create_topic("t", 500)
-    asked = MetadataRequest(topics=[MetadataRequestTopic(name="t")])
+    request = MetadataRequest(topics=[MetadataRequestTopic(name="t")])
     async with await running.connect() as client:
-        client.writer.write(b"".join(request_frame(asked, 1, n) for n in range(100)))
+        client.writer.write(b"".join(request_frame(request, 1, n) for n in range(100)))
         for number in range(100):
             client.expect(3, 1, number)
             assert len((await client.receive()).topics[0].partitions) == 500
@@ -329,18 +329,18 @@ async def test_a_peer_that_does_not_read_is_not_read_either(
         client.reader._transport.pause_reading()  # type: ignore[attr-defined]
         request = request_frame(fetch_from("t"), 11, 7, client_id="x" * 30_000)
         connection = only_connection(running)
-        sent = 0
+        count = 0
         while connection._transport.is_reading():
             client.writer.write(request)
-            sent += 1
+            count += 1
             await asyncio.sleep(0)
-            assert sent < 2000
+            assert count < 2000
         assert connection._is_paused
         assert connection.connection.receive_buffer.size_bytes <= 2 * BUFFER_BYTES
         waiting = connection._transport.get_write_buffer_size()
         assert waiting <= transport_module.WRITE_HIGH_WATER_BYTES + 600_000
         client.reader._transport.resume_reading()  # type: ignore[attr-defined]
-        for _ in range(sent):
+        for _ in range(count):
             assert len(await client.receive_frame()) > 500_000
 
 
@@ -356,8 +356,8 @@ async def test_a_large_answer_leaves_in_turns_and_others_are_served_between(
         client.send(VERSIONS, 0)
         await eventually(lambda: turns)
         await neighbour.call(MetadataRequest(topics=[]), 9)
-        read = await client.receive()
-        assert len(read.responses[0].partitions[0].records) > 4_000_000
+        fetched = await client.receive()
+        assert len(fetched.responses[0].partitions[0].records) > 4_000_000
         assert (await client.receive()).error_code == 0
     assert len(turns) > 4_000_000 / write_queue.TURN_BYTES
     assert max(turns) <= write_queue.TURN_BYTES
@@ -367,12 +367,12 @@ def note_turns(turns: list[int]) -> Callable[..., list[Any]]:
     """Return `WriteQueue.take` that notes how many bytes it gives."""
     take = write_queue.WriteQueue.take
 
-    def noted(self: write_queue.WriteQueue, *bytes_max: int) -> list[Any]:
-        taken = take(self, *bytes_max)
-        turns.append(sum(map(len, taken)))
-        return taken
+    def take_noting(self: write_queue.WriteQueue, *bytes_max: int) -> list[Any]:
+        parts = take(self, *bytes_max)
+        turns.append(sum(map(len, parts)))
+        return parts
 
-    return noted
+    return take_noting
 
 
 async def test_an_answer_in_turns_is_whole_though_the_broker_stops(
@@ -392,8 +392,8 @@ async def test_an_answer_in_turns_is_whole_though_the_broker_stops(
             return take(self, *bytes_max)
 
         monkeypatch.setattr(write_queue.WriteQueue, "take", stopped_after)
-        read = await client.call(fetch_from("t"), 11)
-        assert len(read.responses[0].partitions[0].records) > 4_000_000
+        fetched = await client.call(fetch_from("t"), 11)
+        assert len(fetched.responses[0].partitions[0].records) > 4_000_000
         assert await client.is_closed_by_broker()
 
 
@@ -463,18 +463,18 @@ async def test_work_that_has_begun_is_finished_though_its_client_went(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     running = await serve()
-    begun, go_on = asyncio.Event(), asyncio.Event()
+    arrival, go_on = asyncio.Event(), asyncio.Event()
     create = create_topics.handle
 
     async def slow(context: Any, request: Any) -> CreateTopicsResponse:
-        begun.set()
+        arrival.set()
         await go_on.wait()
         return await create(context, request)
 
     monkeypatch.setattr(create_topics, "handle", slow)
     client = await running.connect()
     client.send(new_topic("late"), 5)
-    await begun.wait()
+    await arrival.wait()
     client.writer.transport.abort()
     await eventually(lambda: not running.server.connections)
     go_on.set()
@@ -491,17 +491,17 @@ async def test_an_error_of_a_task_whose_client_went_is_logged(
     serve: Serve, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     running = await serve()
-    begun, go_on = asyncio.Event(), asyncio.Event()
+    arrival, go_on = asyncio.Event(), asyncio.Event()
 
     async def failing(context: Any, request: Any) -> None:
-        begun.set()
+        arrival.set()
         await go_on.wait()
         raise RuntimeError("no luck")
 
     monkeypatch.setattr(create_topics, "handle", failing)
     client = await running.connect()
     client.send(new_topic("t"), 5)
-    await begun.wait()
+    await arrival.wait()
     client.writer.transport.abort()
     await eventually(lambda: not running.server.connections)
     go_on.set()
@@ -609,10 +609,10 @@ async def test_staged_records_are_written_though_the_client_went(
     running = await serve()
     await running.create_topic("t")
     partition = running.partitions.get("t", 0)
-    begun, goes_on = asyncio.Event(), asyncio.Event()
+    arrival, goes_on = asyncio.Event(), asyncio.Event()
 
     async def stage_late(context: Any, request: Any) -> CreateTopicsResponse:
-        begun.set()
+        arrival.set()
         await goes_on.wait()
         partition.append(memoryview(batch_of(b"x")), -1, 0, PartitionProduceResponse())
         return CreateTopicsResponse()
@@ -621,7 +621,7 @@ async def test_staged_records_are_written_though_the_client_went(
     async with await running.connect() as client:
         client.send(new_topic("u"), 5)
         async with asyncio.timeout(TIMEOUT_S):
-            await begun.wait()
+            await arrival.wait()
     await eventually(lambda: not running.server.connections)
     goes_on.set()
     await eventually(lambda: partition.high_watermark == 1)
@@ -650,14 +650,16 @@ async def test_an_error_of_the_whole_request_ends_a_connection_that_wants_no_ans
     running = await serve()
     await running.create_topic("t")
     async with await running.connect() as client:
-        before = request_frame(produce_values("t", b"before"), 9, 1)
+        preceding = request_frame(produce_values("t", b"before"), 9, 1)
         transactional = batch_of(
             b"a", producer_id=5, producer_epoch=0, base_sequence=0, is_transactional=True
         )
         data = PartitionProduceData(index=0, records=transactional)
         topics = [TopicProduceData(name="t", partition_data=[data])]
         failing = request_frame(ProduceRequest(acks=0, topic_data=topics), 9, 2)
-        client.writer.write(before + failing + request_frame(produce_values("t", b"behind"), 9, 3))
+        client.writer.write(
+            preceding + failing + request_frame(produce_values("t", b"behind"), 9, 3)
+        )
         client.expect(0, 9, 1)
         answer = await client.receive()
         assert answer.responses[0].partition_responses[0].base_offset == 0
@@ -716,8 +718,8 @@ async def test_pipelined_commits_are_not_answered_before_the_disk_has_them(
 
 def test_bytes_leave_in_order_and_in_bounded_pieces() -> None:
     queue = WriteQueue()
-    sent = [b"a" * 5, b"", bytearray(b"b" * 7), memoryview(b"c" * 2)]
-    queue.add(sent)
+    parts = [b"a" * 5, b"", bytearray(b"b" * 7), memoryview(b"c" * 2)]
+    queue.add(parts)
     assert queue.size_bytes == 14
     pieces = []
     while queue.size_bytes:
@@ -798,8 +800,8 @@ async def test_the_answer_waits_and_other_connections_do_not(serve: Serve, versi
         client.send(MetadataRequest(topics=[]), 9)
         await flushes.wait()
         await other.call(produce_values("plain", b"x"), 9)
-        seen = await other.call(fetch_from("synced"), 12)
-        assert seen.responses[0].partitions[0].high_watermark == 0
+        answer = await other.call(fetch_from("synced"), 12)
+        assert answer.responses[0].partitions[0].high_watermark == 0
         early = asyncio.ensure_future(client.receive())
         await ask_round(other)
         assert not early.done()
@@ -843,8 +845,8 @@ async def test_a_waiting_consumer_gets_synced_records(serve: Serve) -> None:
         client.send(produce_values("synced", b"a"), 9)
         await flushes.finish_one()
         assert result_of(await client.receive()).error_code == 0
-        found = await reader.receive()
-        assert found.responses[0].partitions[0].high_watermark == 1
+        answer = await reader.receive()
+        assert answer.responses[0].partitions[0].high_watermark == 1
 
 
 async def test_a_client_that_goes_leaves_the_sync_alone(serve: Serve) -> None:

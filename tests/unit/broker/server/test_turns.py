@@ -54,10 +54,10 @@ class Loop:
     def turn(self) -> list[str]:
         """Turn once; return the runs that this turn began."""
         soon, self._soon[:] = list(self._soon), []
-        before = len(self.ran)
+        old_count = len(self.ran)
         for call in soon:
             call()
-        return self.ran[before:]
+        return self.ran[old_count:]
 
 
 def test_runs_begin_until_the_part_is_over_and_the_rest_comes_in_order() -> None:

@@ -28,8 +28,8 @@ def walk(path: Path, content: bytes, position: int = 0) -> list[tuple[int, int]]
     """Return position and last offset of each batch that is found in a file of this content."""
     path.write_bytes(content)
     disk = Disk()
-    found = walk_headers(disk, str(path), position, len(content))
-    offsets = [(at, header.last_offset) for at, header in found]
+    walked = walk_headers(disk, str(path), position, len(content))
+    offsets = [(at, header.last_offset) for at, header in walked]
     disk.close()
     return offsets
 
@@ -71,7 +71,7 @@ def segment(new_log: NewLog) -> Segment:
 
 def offsets(segment: Segment, expected_offset: int = 0, *, trusted_below: int = 0) -> list[int]:
     end = Path(segment.log_path).stat().st_size
-    found = checked_batches(
+    batches = checked_batches(
         Disk(),
         segment.log_path,
         0,
@@ -80,7 +80,7 @@ def offsets(segment: Segment, expected_offset: int = 0, *, trusted_below: int = 
         max_offset=segment.max_offset,
         trusted_below=trusted_below,
     )
-    return [fields[0] for _, fields in found]
+    return [fields[0] for _, fields in batches]
 
 
 def damage(segment: Segment, number: int) -> None:

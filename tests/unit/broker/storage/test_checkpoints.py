@@ -98,9 +98,9 @@ def test_a_round_of_compaction_writes_the_ends_of_compaction_alone(tmp_path: Pat
     assert path.read_text().splitlines()[2:] == ["a 0 1", "b 0 2"]
     manager.close()
     again = open_manager(str(tmp_path))
-    found = again.get(*B)
-    assert found is not None
-    assert found.clean_offset == 2
+    reopened = again.get(*B)
+    assert reopened is not None
+    assert reopened.clean_offset == 2
     again.close()
 
 
@@ -155,15 +155,15 @@ def test_a_directory_that_fails_meanwhile_keeps_its_checkpoints(tmp_path: Path) 
     append(log, b"a")
     log.advance_log_start(1)
     manager.checkpoint_now()
-    known = (tmp_path / "1" / "log-start-offset-checkpoint").read_text()
-    assert "a 0 1" in known
+    old_text = (tmp_path / "1" / "log-start-offset-checkpoint").read_text()
+    assert "a 0 1" in old_text
 
     def logs_after_the_failure() -> list[tuple[TopicPartition, PartitionLog]]:
         manager.fail_directory(paths[0])
         return list(manager.logs.items())
 
     manager._checkpoints.write(manager.live_directories, logs_after_the_failure)
-    assert (tmp_path / "1" / "log-start-offset-checkpoint").read_text() == known
+    assert (tmp_path / "1" / "log-start-offset-checkpoint").read_text() == old_text
     manager.close()
 
 
@@ -343,6 +343,6 @@ def test_a_cut_that_the_checkpoints_do_not_reach_writes_nothing(
     append(log, b"4")
     queue.run()
     manager.truncate(*A, 3)
-    before = files.call_count
+    old_count = files.call_count
     queue.run()
-    assert files.call_count == before
+    assert files.call_count == old_count

@@ -64,8 +64,8 @@ def test_a_closed_log_survives_a_power_cut(tmp_path: Path, log_count: int) -> No
     files.power_cut()
     manager = open_manager(str(root), files=files)
     assert manager.was_clean
-    found = [values_of(manager.logs[name]) for name in sorted(manager.logs)]
-    assert found == [[b"%d" % index] for index in range(log_count)]
+    values = [values_of(manager.logs[name]) for name in sorted(manager.logs)]
+    assert values == [[b"%d" % index] for index in range(log_count)]
     abandon(manager)
     files.forget_pins()
 

@@ -21,10 +21,10 @@ def test_a_flush_changes_nothing_until_the_loop_applies_it(new_log: NewLog) -> N
     """The loop alone changes a log: a worker that did would race with a truncation."""
     log = new_log()
     append(log, b"a", leader_epoch=1)
-    before = _durable_state(log)
+    old_state = _durable_state(log)
     task = log.durability.flush_task()
     task()
-    assert _durable_state(log) == before
+    assert _durable_state(log) == old_state
     task.apply()
     assert _durable_state(log) == (1, True, False)
 
@@ -70,17 +70,17 @@ def test_index_entries_of_a_clean_stop_survive_a_power_cut(tmp_path: Path) -> No
 
 def test_a_log_asks_for_a_sync_once_and_again_after_it(new_log: NewLog) -> None:
     log = new_log()
-    asked: list[bool] = []
-    log.on_unsynced = lambda _log, has_grown_much: asked.append(has_grown_much)
+    syncs: list[bool] = []
+    log.on_unsynced = lambda _log, has_grown_much: syncs.append(has_grown_much)
     append(log, b"a")
     append(log, b"b")
-    assert asked == [False]
+    assert syncs == [False]
     assert log.durability.sync_task() is not None
     append(log, b"c")
-    assert asked == [False, False]
+    assert syncs == [False, False]
     log.roll()
     append(log, b"d")
-    assert asked == [False, False]
+    assert syncs == [False, False]
 
 
 def test_there_is_nothing_to_sync_where_nothing_was_appended(new_log: NewLog) -> None:

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 def history(*entries: tuple[int, int]) -> LeaderEpochs:
-    made = LeaderEpochs()
+    new_history = LeaderEpochs()
     for epoch, start in entries:
-        made.assign(epoch, start)
-    return made
+        new_history.assign(epoch, start)
+    return new_history
 
 
 def test_epochs_are_assigned_once() -> None:
@@ -41,7 +41,7 @@ def test_epochs_are_assigned_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("entry", "left"),
+    ("entry", "remaining"),
     [
         ((3, 4), [(0, 0), (3, 4)]),
         ((2, 10), [(0, 0), (2, 10)]),
@@ -52,11 +52,11 @@ def test_epochs_are_assigned_once() -> None:
     ],
 )
 def test_entries_that_contradict_a_new_one_go(
-    entry: tuple[int, int], left: list[tuple[int, int]]
+    entry: tuple[int, int], remaining: list[tuple[int, int]]
 ) -> None:
     epochs = history((0, 0), (3, 10))
     assert epochs.assign(*entry)
-    assert epochs.entries == left
+    assert epochs.entries == remaining
 
 
 @pytest.mark.parametrize("entry", [(-1, 0), (0, -1)])
@@ -66,7 +66,7 @@ def test_negative_numbers_are_no_entry(entry: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "answer"),
+    ("epoch", "answer"),
     [
         (-1, (-1, -1)),
         (0, (0, 5)),
@@ -77,10 +77,10 @@ def test_negative_numbers_are_no_entry(entry: tuple[int, int]) -> None:
         (6, (-1, -1)),
     ],
 )
-def test_end_offsets(asked: int, answer: tuple[int, int]) -> None:
+def test_end_offsets(epoch: int, answer: tuple[int, int]) -> None:
     """Between epochs the one before answers, and the next one's start is the end; before the first
     known epoch the log's start is."""
-    assert history((3, 5), (5, 10)).end_offset_for(asked, 30) == answer
+    assert history((3, 5), (5, 10)).end_offset_for(epoch, 30) == answer
 
 
 def test_end_offset_without_any_epoch() -> None:
@@ -93,7 +93,7 @@ def test_the_epoch_that_wrote_an_offset(offset: int, epoch: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("end", "left"),
+    ("end", "remaining"),
     [
         (-1, [(0, 0), (3, 10), (4, 20)]),
         (21, [(0, 0), (3, 10), (4, 20)]),
@@ -103,15 +103,15 @@ def test_the_epoch_that_wrote_an_offset(offset: int, epoch: int) -> None:
         (0, []),
     ],
 )
-def test_truncation_of_the_end(end: int, left: list[tuple[int, int]]) -> None:
+def test_truncation_of_the_end(end: int, remaining: list[tuple[int, int]]) -> None:
     epochs = history((0, 0), (3, 10), (4, 20))
-    assert epochs.truncate_from_end(end) == (len(left) < 3)
-    assert epochs.entries == left
-    assert epochs.latest_epoch == (left[-1][0] if left else -1)
+    assert epochs.truncate_from_end(end) == (len(remaining) < 3)
+    assert epochs.entries == remaining
+    assert epochs.latest_epoch == (remaining[-1][0] if remaining else -1)
 
 
 @pytest.mark.parametrize(
-    ("start", "left", "is_changed"),
+    ("start", "remaining", "is_changed"),
     [
         (-1, [(0, 0), (3, 10), (4, 20)], False),
         (0, [(0, 0), (3, 10), (4, 20)], False),
@@ -121,15 +121,17 @@ def test_truncation_of_the_end(end: int, left: list[tuple[int, int]]) -> None:
         (40, [(4, 40)], True),
     ],
 )
-def test_truncation_of_the_start(start: int, left: list[tuple[int, int]], is_changed: bool) -> None:
+def test_truncation_of_the_start(
+    start: int, remaining: list[tuple[int, int]], is_changed: bool
+) -> None:
     epochs = history((0, 0), (3, 10), (4, 20))
     assert epochs.truncate_from_start(start) == is_changed
-    assert epochs.entries == left
+    assert epochs.entries == remaining
     assert epochs.latest_epoch == 4
 
 
 @pytest.mark.parametrize(
-    ("epoch", "offset", "left"),
+    ("epoch", "offset", "remaining"),
     [
         (3, 15, None),
         (4, 20, None),
@@ -143,11 +145,11 @@ def test_truncation_of_the_start(start: int, left: list[tuple[int, int]], is_cha
     ],
 )
 def test_a_batch_is_right_where_the_history_is_not(
-    epoch: int, offset: int, left: list[tuple[int, int]] | None
+    epoch: int, offset: int, remaining: list[tuple[int, int]] | None
 ) -> None:
     epochs = history((0, 0), (3, 10), (4, 20))
-    assert epochs.correct(epoch, offset) == (left is not None)
-    assert epochs.entries == (left or [(0, 0), (3, 10), (4, 20)])
+    assert epochs.correct(epoch, offset) == (remaining is not None)
+    assert epochs.entries == (remaining or [(0, 0), (3, 10), (4, 20)])
     assert epochs.latest_epoch == epochs.entries[-1][0]
 
 
@@ -195,14 +197,14 @@ def test_broken_checkpoints(text: str, message: str) -> None:
 @pytest.fixture
 def epochs(tmp_path: Path) -> LogEpochs:
     """Epoch 2 from offset 0 on and 4 from 10 on, which are not stored."""
-    known = LeaderEpochs()
-    known.assign(2, 0)
-    known.assign(4, 10)
+    two_epochs = LeaderEpochs()
+    two_epochs.assign(2, 0)
+    two_epochs.assign(4, 10)
     disk = Disk()
     place = PartitionDirectory(
         disk, TopicPartition("t", 0), str(tmp_path), None, has_new_names=False
     )
-    return LogEpochs(disk, place, known)
+    return LogEpochs(disk, place, two_epochs)
 
 
 def stored(directory: Path) -> list[tuple[int, int]] | None:
@@ -219,17 +221,17 @@ STORED: list[tuple[str, tuple[int, ...], list[tuple[int, int]]]] = [
 ]
 
 
-@pytest.mark.parametrize(("method", "arguments", "left"), STORED)
+@pytest.mark.parametrize(("method", "arguments", "remaining"), STORED)
 def test_a_change_is_stored(
     epochs: LogEpochs,
     tmp_path: Path,
     method: str,
     arguments: tuple[int, ...],
-    left: list[tuple[int, int]],
+    remaining: list[tuple[int, int]],
 ) -> None:
     getattr(epochs, method)(*arguments)
-    assert epochs.history.entries == left
-    assert stored(tmp_path) == left
+    assert epochs.history.entries == remaining
+    assert stored(tmp_path) == remaining
 
 
 def test_nothing_is_written_where_nothing_changes(epochs: LogEpochs, tmp_path: Path) -> None:
@@ -273,14 +275,18 @@ def history_of(*entries: tuple[int, int]) -> LeaderEpochs:
     return epochs
 
 
-def rebuilt(log: PartitionLog, known: LeaderEpochs, start_offset: int = 0) -> LeaderEpochs:
+def rebuilt(log: PartitionLog, leader_epochs: LeaderEpochs, start_offset: int = 0) -> LeaderEpochs:
     return with_earlier_epochs(
-        Disk(), log.segments, known, start_offset=start_offset, end_offset=log.log_end_offset
+        Disk(),
+        log.segments,
+        leader_epochs,
+        start_offset=start_offset,
+        end_offset=log.log_end_offset,
     )
 
 
 @pytest.mark.parametrize(
-    ("known", "start_offset", "expected"),
+    ("entries", "start_offset", "expected"),
     [
         ([(7, 5)], 0, [(2, 0), (4, 2), (7, 5)]),
         ([(4, 4), (7, 5)], 0, [(2, 0), (4, 2), (7, 5)]),
@@ -292,18 +298,18 @@ def rebuilt(log: PartitionLog, known: LeaderEpochs, start_offset: int = 0) -> Le
 )
 def test_epochs_reach_back_to_the_start_of_the_log(
     new_log: NewLog,
-    known: list[tuple[int, int]],
+    entries: list[tuple[int, int]],
     start_offset: int,
     expected: list[tuple[int, int]],
 ) -> None:
     log = log_of(new_log)
-    assert rebuilt(log, history_of(*known), start_offset).entries == expected
+    assert rebuilt(log, history_of(*entries), start_offset).entries == expected
 
 
 def test_a_history_from_the_start_on_stays_as_it_is(new_log: NewLog) -> None:
     log = log_of(new_log)
-    known = history_of((2, 0), (7, 5))
-    assert rebuilt(log, known) is known
+    whole_history = history_of((2, 0), (7, 5))
+    assert rebuilt(log, whole_history) is whole_history
 
 
 def test_a_later_epoch_than_the_first_known_one_is_not_believed(new_log: NewLog) -> None:
@@ -323,12 +329,12 @@ def test_messages_of_old_formats_end_the_history(new_log: NewLog) -> None:
     append(log, b"new", leader_epoch=4)
     append(log, b"new", leader_epoch=5)
     assert log.epochs.history.entries == [(4, 2), (5, 3)]
-    known = history_of((5, 3))
-    assert rebuilt(log, known).entries == [(4, 2), (5, 3)]
+    newer_history = history_of((5, 3))
+    assert rebuilt(log, newer_history).entries == [(4, 2), (5, 3)]
 
 
 def test_a_log_of_old_formats_has_no_epochs(new_log: NewLog) -> None:
     log = new_log(message_format_version="0.10.2")
     append(log, b"old", leader_epoch=3)
-    known = LeaderEpochs()
-    assert rebuilt(log, known) is known
+    empty_history = LeaderEpochs()
+    assert rebuilt(log, empty_history) is empty_history

@@ -171,8 +171,8 @@ def test_after_a_power_cut_a_name_may_be_there_without_its_content(tmp_path: Pat
 
 
 def test_an_atomically_replaced_file_always_has_content(tmp_path: Path) -> None:
-    call, found = 0, set[bytes]()
-    while b"new" not in found:
+    call, contents = 0, set[bytes]()
+    while b"new" not in contents:
         call += 1
         root = tmp_path / str(call)
         root.mkdir()
@@ -182,9 +182,9 @@ def test_an_atomically_replaced_file_always_has_content(tmp_path: Path) -> None:
         with contextlib.suppress(PowerCut):
             files.write_atomically(f"{root}/a", b"new")
         files.power_cut(keep_names=keep_everything)
-        found.add(files.read_all(f"{root}/a"))
+        contents.add(files.read_all(f"{root}/a"))
         files.forget_pins()
-    assert found == {b"old", b"new"}
+    assert contents == {b"old", b"new"}
 
 
 def test_a_cut_call_is_not_done(tmp_path: Path) -> None:

@@ -40,9 +40,9 @@ def offsets(batches: list[ReplicatedBatch]) -> list[int]:
 
 def test_whole_batches_are_taken_as_they_are() -> None:
     parts = stored(3, count=2), stored(5), stored(9)
-    found = select(*parts, stored(10)[:-1], end=3)
-    assert offsets(found) == [3, 5, 9]
-    assert tuple(bytes(part.records) for part in found) == parts
+    selected_parts = select(*parts, stored(10)[:-1], end=3)
+    assert offsets(selected_parts) == [3, 5, 9]
+    assert tuple(bytes(part.records) for part in selected_parts) == parts
 
 
 def test_there_may_be_no_whole_batch() -> None:
@@ -51,8 +51,8 @@ def test_there_may_be_no_whole_batch() -> None:
 
 
 def test_a_later_epoch_ends_the_appended_part() -> None:
-    found = select(stored(0, 3), stored(1, 4), stored(2, 3), leader_epoch=3)
-    assert offsets(found) == [0]
+    selected_parts = select(stored(0, 3), stored(1, 4), stored(2, 3), leader_epoch=3)
+    assert offsets(selected_parts) == [0]
 
 
 @pytest.mark.parametrize(

@@ -307,11 +307,11 @@ def test_an_old_index_is_replaced(tmp_path: Path) -> None:
 @pytest.fixture
 def both_indexes(tmp_path: Path) -> SegmentIndexes:
     """Three entries in memory: offsets 10, 20, 30 at positions of ten times as much."""
-    made = open_indexes(tmp_path)
+    pair = open_indexes(tmp_path)
     for offset in (10, 20, 30):
-        made.offset.append(offset, offset * 10)
-        made.time.append(1000 + offset, offset)
-    return made
+        pair.offset.append(offset, offset * 10)
+        pair.time.append(1000 + offset, offset)
+    return pair
 
 
 def open_indexes(directory: Path) -> SegmentIndexes:
@@ -325,9 +325,9 @@ def test_entries_are_in_memory_until_they_are_written(
     assert list(tmp_path.iterdir()) == []
     both_indexes.write()
     assert both_indexes.unwritten_count == 0
-    found = open_indexes(tmp_path)
-    assert found.offset.last_entry() == (30, 300)
-    assert found.time.last_entry() == (1030, 30)
+    reopened = open_indexes(tmp_path)
+    assert reopened.offset.last_entry() == (30, 300)
+    assert reopened.time.last_entry() == (1030, 30)
 
 
 def test_a_release_says_whether_it_wrote(both_indexes: SegmentIndexes) -> None:
@@ -372,10 +372,10 @@ def segment(new_log: NewLog) -> Segment:
     for number in range(30):
         append(log, b"x" * 100, timestamp_ms=NOW_MS + number)
     flush(log)
-    found = Segment(Disk(), log.directory, 0, created_ms=NOW_MS)
-    for path in found.paths[1:]:
+    bare_segment = Segment(Disk(), log.directory, 0, created_ms=NOW_MS)
+    for path in bare_segment.paths[1:]:
         Path(path).write_bytes(b"odd")
-    return found
+    return bare_segment
 
 
 def cold_task(segment: Segment) -> ColdTask:
@@ -400,11 +400,11 @@ def test_the_next_reader_finds_them(segment: Segment) -> None:
 def test_loaded_indexes_are_dropped_if_others_were_opened_meanwhile(segment: Segment) -> None:
     task = cold_task(segment)
     task()
-    opened = segment.indexes
+    own_indexes = segment.indexes
     content = Path(segment.paths[1]).read_bytes()
     Path(segment.paths[1] + ".deleted").write_bytes(b"older")
     task.apply()
-    assert segment.indexes is opened
+    assert segment.indexes is own_indexes
     assert Path(segment.paths[1]).read_bytes() == content
 
 

@@ -324,14 +324,14 @@ def test_a_failed_directory_loses_its_logs_and_is_touched_no_more(tmp_path: Path
     for partition in range(4):
         append(manager.create_log("t", partition, TOPIC_ID, DEFAULTS), b"v")
     manager.checkpoint_now()
-    before = (tmp_path / "a" / "recovery-point-offset-checkpoint").read_text()
+    old_text = (tmp_path / "a" / "recovery-point-offset-checkpoint").read_text()
     lost = manager.fail_directory(str(tmp_path / "a"))
     assert lost is not None
     assert len(lost) == 2
     assert manager.fail_directory(str(tmp_path / "a")) is None
     assert sorted(lost + list(manager.logs)) == [TopicPartition("t", n) for n in range(4)]
     manager.close()
-    assert (tmp_path / "a" / "recovery-point-offset-checkpoint").read_text() == before
+    assert (tmp_path / "a" / "recovery-point-offset-checkpoint").read_text() == old_text
     assert not (tmp_path / "a" / ".kafka_cleanshutdown").exists()
     manager = open_manager(str(tmp_path / "a"), str(tmp_path / "b"))
     assert [values_of(log) for log in manager.logs.values()] == [[b"v"]] * 4
@@ -433,7 +433,7 @@ def test_a_deleted_partition_is_renamed_at_once_and_removed_by_the_task(tmp_path
     manager = open_manager(str(tmp_path))
     log = manager.create_log("t", 0, TOPIC_ID, DEFAULTS)
     append(log, b"v" * 200_000)
-    read = log_reads.read(log, 0, 10**6, end_offset=1, min_one_batch=True)
+    fetched = log_reads.read(log, 0, 10**6, end_offset=1, min_one_batch=True)
     task = manager.delete("t", 0, MARKED)
     assert task is not None
     assert manager.get("t", 0) is None
@@ -442,7 +442,7 @@ def test_a_deleted_partition_is_renamed_at_once_and_removed_by_the_task(tmp_path
     assert len(marked.name) == len("t-0.-delete") + 32
     task()
     assert not marked.exists()
-    assert bytes(read.records[-100:-1]) == b"v" * 99
+    assert bytes(fetched.records[-100:-1]) == b"v" * 99
     assert manager.delete("t", 0, MARKED) is None
     manager.create_log("t", 0, TopicId(bytes(range(1, 17))), DEFAULTS)
     manager.close()
@@ -571,9 +571,9 @@ def test_a_partition_that_is_made_again_is_not_taken_for_its_namesake(tmp_path: 
     append(again, b"new")
     abandon(manager)
     manager = open_manager(str(tmp_path))
-    (found,) = manager.logs.values()
-    assert values_of(found) == [b"new"]
-    assert (found.log_start_offset, found.recovery_point) == (0, 0)
+    (reopened,) = manager.logs.values()
+    assert values_of(reopened) == [b"new"]
+    assert (reopened.log_start_offset, reopened.recovery_point) == (0, 0)
     manager.close()
 
 
@@ -593,8 +593,8 @@ def test_a_namesake_of_an_earlier_run_is_forgotten_too(tmp_path: Path) -> None:
     append(manager.create_log("t", 0, TOPIC_ID, DEFAULTS), b"new")
     abandon(manager)
     manager = open_manager(str(tmp_path))
-    (found,) = manager.logs.values()
-    assert values_of(found) == [b"new"]
+    (reopened,) = manager.logs.values()
+    assert values_of(reopened) == [b"new"]
     manager.close()
 
 

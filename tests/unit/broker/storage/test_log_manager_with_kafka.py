@@ -91,15 +91,15 @@ def test_dump_log_segments_has_nothing_to_say(
     directory = tmp_path / "t-0"
     logs = dump(list(directory.glob("*.log")), "--deep-iteration", "--print-data-log")
     assert not COMPLAINTS.search(logs)
-    offsets = [int(found) for found in re.findall(r"^\| offset: (\d+)", logs, re.MULTILINE)]
+    offsets = [int(number) for number in re.findall(r"^\| offset: (\d+)", logs, re.MULTILINE)]
     assert offsets == list(range(end))
     assert "isvalid: false" not in logs
     indexes = [*directory.glob("*.index"), *directory.glob("*.timeindex")]
     filled = [path for path in indexes if path.stat().st_size]
     assert len(filled) >= 6
-    found = dump(filled, "--index-sanity-check")
-    assert not COMPLAINTS.search(found)
-    assert found.count("passed sanity check.") == len(filled)
+    output = dump(filled, "--index-sanity-check")
+    assert not COMPLAINTS.search(output)
+    assert output.count("passed sanity check.") == len(filled)
     checked = dump([path for path in filled if path.suffix == ".timeindex"])
     assert not COMPLAINTS.search(checked)
     snapshots = dump(list(directory.glob("*.snapshot")))
@@ -130,8 +130,8 @@ def test_kafka_3_9_starts_on_our_directory_and_we_on_kafka_s(
 
     kafka.start()
     admin = AdminClient({"bootstrap.servers": kafka.address})
-    for made in admin.create_topics([NewTopic("t", 1, 1), NewTopic("e", 1, 1)]).values():
-        made.result(60)
+    for creation in admin.create_topics([NewTopic("t", 1, 1), NewTopic("e", 1, 1)]).values():
+        creation.result(60)
     expected = _produce(kafka.address, [b"kafka %d" % number for number in range(30)])
     stop()
     clock = ManualClock(NOW_MS)
@@ -208,11 +208,11 @@ def _consume(address: str, count: int) -> list[bytes]:
         {"bootstrap.servers": address, "group.id": "g", "enable.auto.commit": False}
     )
     consumer.assign([TopicPartition("t", 0, 0)])
-    found: list[bytes] = []
-    while len(found) < count:
+    values: list[bytes] = []
+    while len(values) < count:
         message = consumer.poll(60)
-        assert message is not None, f"{len(found)} of {count} records came"
+        assert message is not None, f"{len(values)} of {count} records came"
         assert message.error() is None
-        found.append(message.value())
+        values.append(message.value())
     consumer.close()
-    return found
+    return values

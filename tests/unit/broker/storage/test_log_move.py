@@ -37,12 +37,12 @@ def moving(tmp_path: Path) -> Move:
 
 
 def test_the_log_is_the_same_in_its_new_place(moving: Move, tmp_path: Path) -> None:
-    before = {path.name: path.read_bytes() for path in (tmp_path / "a" / "t-0").glob("*.log")}
+    old_files = {path.name: path.read_bytes() for path in (tmp_path / "a" / "t-0").glob("*.log")}
     assert moving.rounds() >= 1
     log = moving.finish()
     assert log.directory == str(tmp_path / "b" / "t-0")
     assert values_of(log) == expected(10)
-    assert {path.name: path.read_bytes() for path in Path(log.directory).glob("*.log")} == before
+    assert {path.name: path.read_bytes() for path in Path(log.directory).glob("*.log")} == old_files
     assert log.place.topic_id == TOPIC_ID
     assert list((tmp_path / "a").glob("t-0*")) == []
     assert moving.manager.get("t", 0) is log
@@ -79,21 +79,21 @@ def test_a_large_rest_needs_another_round(moving: Move, monkeypatch: pytest.Monk
 def test_rounds_are_bounded(moving: Move, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_move, "ROUND_BYTES", 200)
     monkeypatch.setattr(log_move, "FINISH_BYTES", 0)
-    before = 0
+    old_size = 0
     while (task := moving.move.next_round()) is not None:
         task()
-        assert 0 < moving.move.size_bytes - before <= 200
-        before = moving.move.size_bytes
-    assert before == moving.log.size_bytes
+        assert 0 < moving.move.size_bytes - old_size <= 200
+        old_size = moving.move.size_bytes
+    assert old_size == moving.log.size_bytes
     assert moving.move.end_offset == moving.log.log_end_offset
     moving.manager.close()
 
 
 def test_segments_that_go_meanwhile_are_not_brought(moving: Move) -> None:
     moving.rounds()
-    gone = list(moving.log.segments)[:2]
+    segments = list(moving.log.segments)[:2]
     moving.log.advance_log_start(list(moving.log.segments)[2].base_offset)
-    moving.log.remove_segments(gone)
+    moving.log.remove_segments(segments)
     start = moving.log.log_start_offset
     moving.rounds()
     log = moving.finish()

@@ -161,8 +161,8 @@ def test_where_the_log_starts_outlives_a_move_that_is_cut_off(
         _, settle = moving.manager.complete_move(moving.move, recovery_point)
         is_cut = is_cut_off(files, cut_at, settle)
         if is_kill:
-            (left, _) = moving.manager.directories
-            moving.manager._checkpoint([left])  # it was told that the log has left
+            (directory, _) = moving.manager.directories
+            moving.manager._checkpoint([directory])  # it was told that the log has left
         abandon(moving.manager)
         if not is_kill:
             files.power_cut()

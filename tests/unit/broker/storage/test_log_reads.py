@@ -86,8 +86,8 @@ def test_a_read_is_cut_at_max_bytes_but_for_the_first_batch(new_log: NewLog) -> 
         append(log, b"x" * 100)
 
     def size(max_bytes: int, *, min_one_batch: bool) -> tuple[int, bool]:
-        read = log_reads.read(log, 1, max_bytes, end_offset=5, min_one_batch=min_one_batch)
-        return len(read.records), read.is_first_batch_cut
+        fetched = log_reads.read(log, 1, max_bytes, end_offset=5, min_one_batch=min_one_batch)
+        return len(fetched.records), fetched.is_first_batch_cut
 
     assert size(2 * SIZE + 7, min_one_batch=False) == (2 * SIZE + 7, False)
     assert size(10, min_one_batch=True) == (SIZE, False)
@@ -99,8 +99,8 @@ def test_a_read_never_reaches_the_end_offset(new_log: NewLog) -> None:
     log = new_log(segment_bytes=3 * SIZE)
     for _ in range(8):
         append(log, b"x" * 100)
-    read = log_reads.read(log, 4, 10**6, end_offset=5, min_one_batch=True)
-    assert len(read.records) == SIZE
+    fetched = log_reads.read(log, 4, 10**6, end_offset=5, min_one_batch=True)
+    assert len(fetched.records) == SIZE
     assert len(log_reads.read(log, 4, 10**6, end_offset=6, min_one_batch=True).records) == 2 * SIZE
     assert len(log_reads.read(log, 5, 10**6, end_offset=5, min_one_batch=True).records) == 0
     assert len(log_reads.read(log, 8, 10**6, end_offset=8, min_one_batch=True).records) == 0
@@ -126,11 +126,11 @@ def test_a_large_read_is_a_map_that_outlives_its_window(new_log: NewLog) -> None
         log_reads.read(log, n, 300_000, end_offset=60, min_one_batch=True).records
         for n in range(58)
     ]
-    for read in reads:
-        assert bytes(read[-1000:]) != b""
-        assert read_header(read).count == 1
+    for fetched in reads:
+        assert bytes(fetched[-1000:]) != b""
+        assert read_header(fetched).count == 1
     assert log.disk.windows.mapped_bytes <= 9 << 20
-    del reads, read
+    del reads, fetched
     log.disk.windows.close_unused()
     assert log.disk.windows.unclosed_count == 0
 
@@ -139,16 +139,16 @@ def test_a_mapped_window_grows_with_the_active_segment(new_log: NewLog) -> None:
     log = new_log()
     for number in range(4):
         append(log, b"%d" % number * 100_000)
-        read = log_reads.read(log, 0, 10**7, end_offset=number + 1, min_one_batch=True)
-        assert len(read.records) == log.size_bytes
+        fetched = log_reads.read(log, 0, 10**7, end_offset=number + 1, min_one_batch=True)
+        assert len(fetched.records) == log.size_bytes
 
 
 def test_a_slice_wider_than_a_window_is_whole(new_log: NewLog) -> None:
     log = new_log(max_message_bytes=20_000_000)
     append(log, b"a")
     append(log, b"b" * 10_000_000)
-    read = log_reads.read(log, 1, 100, end_offset=2, min_one_batch=True)
-    assert bytes(read.records[-1000:-1]) == b"b" * 999
+    fetched = log_reads.read(log, 1, 100, end_offset=2, min_one_batch=True)
+    assert bytes(fetched.records[-1000:-1]) == b"b" * 999
 
 
 def test_aborted_transactions_are_kept_per_segment(new_log: NewLog) -> None:
@@ -175,10 +175,10 @@ def test_aborted_transactions_are_kept_per_segment(new_log: NewLog) -> None:
     assert info.first_offset == 2
     log.producers.loaded().on_high_watermark(3)
     assert log.last_stable_offset == 3
-    found = log_reads.aborted_transactions(log, 0, 3)
+    aborted = log_reads.aborted_transactions(log, 0, 3)
     assert [
         (transaction.producer_id, transaction.first_offset, transaction.last_offset)
-        for transaction in found
+        for transaction in aborted
     ] == [(7, 1, 2)]
     assert log_reads.aborted_transactions(log, 0, 1) == []
 
@@ -207,14 +207,14 @@ def test_an_index_that_cannot_be_read_is_an_error_of_the_storage(
 ) -> None:
     log = new_log()
     append(log, b"a")
-    found = log_reads.read(log, 0, 100, end_offset=1, min_one_batch=True)
+    fetched = log_reads.read(log, 0, 100, end_offset=1, min_one_batch=True)
 
     def failing(*_: object) -> None:
         raise OSError(errno.EIO, "gone")
 
     monkeypatch.setattr(OffsetIndex, "lookup_above", failing)
     with pytest.raises(StorageError, match="cannot read the index of t-0"):
-        log_reads.aborted_in(log, 0, found)
+        log_reads.aborted_in(log, 0, fetched)
 
 
 def test_a_lookup_by_time_finds_the_first_record_not_earlier(new_log: NewLog) -> None:
@@ -228,14 +228,14 @@ def test_a_lookup_by_time_finds_the_first_record_not_earlier(new_log: NewLog) ->
     assert len(log.segments) > 3
     for target in [NOW_MS - 1, NOW_MS, *times, *(time + 1 for time in times)]:
         expected = next((r for r in records if r.timestamp >= target), None)
-        found = log_reads.offset_for_timestamp(log, target)
-        assert (found and (found.timestamp, found.offset)) == (
+        match = log_reads.offset_for_timestamp(log, target)
+        assert (match and (match.timestamp, match.offset)) == (
             expected and (expected.timestamp, expected.offset)
         )
     biggest = max(times)
-    found = log_reads.max_timestamp_offset(log)
-    assert found is not None
-    assert (found.timestamp, found.offset) == (biggest, times.index(biggest))
+    match = log_reads.max_timestamp_offset(log)
+    assert match is not None
+    assert (match.timestamp, match.offset) == (biggest, times.index(biggest))
 
 
 def test_no_record_is_late_enough(new_log: NewLog) -> None:
@@ -293,11 +293,14 @@ def test_a_large_read_begins_with_the_batch_of_its_offset(
     for number in range(40):
         append(log, *[b"%d" % number * (value_bytes // 2)] * 3)
     for offset in range(0, 120, 7):
-        read = log_reads.read(log, offset, 70_000, end_offset=120, min_one_batch=True)
-        header = read_header(read.records)
+        fetched = log_reads.read(log, offset, 70_000, end_offset=120, min_one_batch=True)
+        header = read_header(fetched.records)
         assert header.base_offset == offset // 3 * 3
-        assert read.records == segment_bytes(log, offset)[read.position :][: len(read.records)]
-        assert len(read.records) >= 70_000 or offset + 70_000 // value_bytes > 110
+        assert (
+            fetched.records
+            == segment_bytes(log, offset)[fetched.position :][: len(fetched.records)]
+        )
+        assert len(fetched.records) >= 70_000 or offset + 70_000 // value_bytes > 110
 
 
 def segment_bytes(log: PartitionLog, offset: int) -> bytes:

@@ -55,10 +55,10 @@ FORMAT_0, FORMAT_1 = "0.9.0", "0.10.2"
 def stored(data: bytes, next_offset: int = 0, **settings: Any) -> bytes:
     """Return the bytes that are written for `data`."""
     rules = AppendRules(config(**settings))
-    written, header = check_and_number(memoryview(bytearray(data)), rules, next_offset, 3, NOW_MS)
+    numbered, header = check_and_number(memoryview(bytearray(data)), rules, next_offset, 3, NOW_MS)
     assert header.base_offset == next_offset
-    assert header.size_bytes == len(written)
-    return bytes(written)
+    assert header.size_bytes == len(numbered)
+    return bytes(numbered)
 
 
 def code_of(data: bytes, **settings: Any) -> ErrorCode:
@@ -79,29 +79,29 @@ def append(log: PartitionLog, data: bytes) -> tuple[int, int]:
 
 
 def offsets_of(log: PartitionLog, start: int = 0) -> list[int]:
-    read = log_reads.read(log, start, 1 << 20, end_offset=log.log_end_offset, min_one_batch=True)
+    fetched = log_reads.read(log, start, 1 << 20, end_offset=log.log_end_offset, min_one_batch=True)
     return [
         record.offset
-        for position, header in iterate_headers(read.records)
-        for record in read_records(read.records, position, header)
+        for position, header in iterate_headers(fetched.records)
+        for record in read_records(fetched.records, position, header)
     ]
 
 
 @pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4])
 def test_format_0_is_recompressed_with_absolute_offsets(codec: int) -> None:
     """After a wrapper with offset 7, three messages get 8, 9, 10 and their wrapper 10."""
-    sent = wrapper(codec, plain(b"a", b"b", b"c", magic=0), magic=0, offset=2)
-    [outer] = parse(stored(sent, 8, message_format_version=FORMAT_0))
+    message_set = wrapper(codec, plain(b"a", b"b", b"c", magic=0), magic=0, offset=2)
+    [outer] = parse(stored(message_set, 8, message_format_version=FORMAT_0))
     assert (outer.offset, outer.magic, outer.attributes) == (10, 0, codec)
     assert [m.offset for m in inner_of(outer)] == [8, 9, 10]
 
 
 def test_consecutive_inner_offsets_are_numbered_in_place() -> None:
     """Not one byte behind the wrapper's offset changes."""
-    sent = wrapper(GZIP, plain(b"a", b"b", b"c"), offset=2)
-    written = stored(sent, 8, message_format_version=FORMAT_1)
-    assert parse(written)[0].offset == 10
-    assert written[8:] == sent[8:]
+    message_set = wrapper(GZIP, plain(b"a", b"b", b"c"), offset=2)
+    numbered = stored(message_set, 8, message_format_version=FORMAT_1)
+    assert parse(numbered)[0].offset == 10
+    assert numbered[8:] == message_set[8:]
 
 
 @pytest.mark.parametrize("offsets", [(0, 0, 0), (0, 2, 4), (1, 2, 3)])
@@ -114,21 +114,23 @@ def test_other_inner_offsets_are_rewritten(offsets: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize(("magic", "version"), [(0, FORMAT_0), (1, FORMAT_1)])
 def test_plain_messages_are_numbered_in_place(magic: int, version: str) -> None:
-    sent = plain(b"a", b"b", b"c", magic=magic)
-    written = stored(sent, 8, message_format_version=version)
-    assert [m.offset for m in parse(written)] == [8, 9, 10]
-    assert [m._replace(offset=0) for m in parse(written)] == [
-        m._replace(offset=0) for m in parse(sent)
+    message_set = plain(b"a", b"b", b"c", magic=magic)
+    numbered = stored(message_set, 8, message_format_version=version)
+    assert [m.offset for m in parse(numbered)] == [8, 9, 10]
+    assert [m._replace(offset=0) for m in parse(numbered)] == [
+        m._replace(offset=0) for m in parse(message_set)
     ]
 
 
-@pytest.mark.parametrize("sent", [plain(b"a", b"b"), wrapper(GZIP, plain(b"a", b"b"), offset=1)])
-def test_append_time_is_written_over_the_producers(sent: bytes) -> None:
+@pytest.mark.parametrize(
+    "message_set", [plain(b"a", b"b"), wrapper(GZIP, plain(b"a", b"b"), offset=1)]
+)
+def test_append_time_is_written_over_the_producers(message_set: bytes) -> None:
     settings: dict[str, Any] = {
         "message_format_version": FORMAT_1,
         "message_timestamp_type": "LogAppendTime",
     }
-    for outer in parse(stored(sent, **settings)):
+    for outer in parse(stored(message_set, **settings)):
         assert outer.timestamp == NOW_MS
         assert outer.attributes & APPEND_TIME
     assert code_of(message(b"x", attributes=APPEND_TIME), **settings) == (
@@ -150,19 +152,19 @@ def test_a_time_too_far_from_now_is_refused(version: str) -> None:
 
 
 def test_sizes_are_looked_at_before_and_after() -> None:
-    sent = plain(*[b"x" * 50] * 20)
+    message_set = plain(*[b"x" * 50] * 20)
     small = {"max_message_bytes": 100}
-    assert code_of(sent, **small) == ErrorCode.MESSAGE_TOO_LARGE  # one batch of all
-    assert stored(sent, message_format_version=FORMAT_1, **small) == sent
+    assert code_of(message_set, **small) == ErrorCode.MESSAGE_TOO_LARGE  # one batch of all
+    assert stored(message_set, message_format_version=FORMAT_1, **small) == message_set
     assert code_of(message(b"x" * 200), **small) == ErrorCode.MESSAGE_TOO_LARGE
-    assert code_of(sent, segment_bytes=1000) == ErrorCode.RECORD_LIST_TOO_LARGE
+    assert code_of(message_set, segment_bytes=1000) == ErrorCode.RECORD_LIST_TOO_LARGE
 
 
 @pytest.mark.parametrize("version", [FORMAT_0, FORMAT_1])
 def test_batches_are_stored_as_messages(version: str) -> None:
-    written = stored(bytes(batch(b"a", b"b")), 5, message_format_version=version)
-    assert magics(written) == [0 if version == FORMAT_0 else 1] * 2
-    assert [(m.offset, m.value) for m in parse(written)] == [(5, b"a"), (6, b"b")]
+    numbered = stored(bytes(batch(b"a", b"b")), 5, message_format_version=version)
+    assert magics(numbered) == [0 if version == FORMAT_0 else 1] * 2
+    assert [(m.offset, m.value) for m in parse(numbered)] == [(5, b"a"), (6, b"b")]
     zstd = bytes(batch(b"a", codec="zstd"))
     assert code_of(zstd, message_format_version=version) == ErrorCode.UNKNOWN_SERVER_ERROR
 
@@ -239,18 +241,18 @@ def test_a_torn_message_is_cut_off_at_any_byte(version: str, tmp_path: Path) -> 
     for length in range(len(whole), -1, -7):
         path.write_bytes(whole[:length])
         again = open_manager(str(tmp_path / "a"), clock=clock, topic=settings)
-        found = again.get("t", 0)
-        assert found is not None
-        kept = sum(end <= length for end in ends)
-        assert found.log_end_offset == (0, 1, 3, 4, 5)[kept]
-        assert offsets_of(found) == list(range(found.log_end_offset))
+        reopened = again.get("t", 0)
+        assert reopened is not None
+        whole_count = sum(end <= length for end in ends)
+        assert reopened.log_end_offset == (0, 1, 3, 4, 5)[whole_count]
+        assert offsets_of(reopened) == list(range(reopened.log_end_offset))
         abandon(again)
 
 
 @pytest.mark.parametrize("magic", [0, 1])
 def test_a_wrapper_of_far_more_messages_than_it_has_bytes_is_refused(magic: int) -> None:
-    def sent(count: int) -> bytes:
+    def bomb(count: int) -> bytes:
         return wrapper(GZIP, message(b"", magic=magic) * count, magic=magic)
 
-    assert code_of(sent(100_000), message_format_version=FORMAT_1) == ErrorCode.MESSAGE_TOO_LARGE
-    assert stored(sent(10_000), message_format_version=FORMAT_1)
+    assert code_of(bomb(100_000), message_format_version=FORMAT_1) == ErrorCode.MESSAGE_TOO_LARGE
+    assert stored(bomb(10_000), message_format_version=FORMAT_1)

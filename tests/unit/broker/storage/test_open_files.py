@@ -227,8 +227,8 @@ def test_the_system_tells_or_waits_but_gives_nothing_else(path: str) -> None:
     handle = os.open(path, os.O_RDWR)
     os.fsync(handle)
     os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
-    found = REAL_FILES.pread_resident(handle, len(CONTENT), 0)
-    assert found in (None, CONTENT)
+    content = REAL_FILES.pread_resident(handle, len(CONTENT), 0)
+    assert content in (None, CONTENT)
     assert os.pread(handle, len(CONTENT), 0) == CONTENT
     os.close(handle)
 
@@ -241,11 +241,11 @@ def test_the_first_and_the_last_byte_of_a_range_and_some_between_are_asked_for(
     monkeypatch: pytest.MonkeyPatch, last: int | None, is_resident: bool | None
 ) -> None:
     """The reader waits where the system cannot tell. An error of the disk is raised."""
-    asked: list[int] = []
+    positions: list[int] = []
 
     def preadv(_fd: int, buffers: list[bytearray], position: int, _flags: int) -> int:
         assert [len(buffer) for buffer in buffers] == [1]
-        asked.append(position)
+        positions.append(position)
         if last is not None and position == PROBE_BYTES + 8:
             raise OSError(last, os.strerror(last))
         return 1
@@ -256,7 +256,7 @@ def test_the_first_and_the_last_byte_of_a_range_and_some_between_are_asked_for(
             REAL_FILES.is_resident(-1, PROBE_BYTES + 2, 7)
     else:
         assert REAL_FILES.is_resident(-1, PROBE_BYTES + 2, 7) is is_resident
-    assert asked == [7, PROBE_BYTES + 7, PROBE_BYTES + 8]
+    assert positions == [7, PROBE_BYTES + 7, PROBE_BYTES + 8]
 
 
 def test_a_worker_reads_the_range_and_leaves_the_file_open(path: str) -> None:
@@ -279,9 +279,9 @@ def test_a_bug_in_the_task_lets_the_reader_go_on(caplog: pytest.LogCaptureFixtur
         def apply(self) -> None:
             raise AssertionError("there is no result")
 
-    told: list[str] = []
-    ColdError("x", Task(), Disk().worker).load(lambda: told.append("done"))
-    assert told == ["done"]
+    calls: list[str] = []
+    ColdError("x", Task(), Disk().worker).load(lambda: calls.append("done"))
+    assert calls == ["done"]
     assert "a bug" in caplog.text
 
 
@@ -332,8 +332,8 @@ def test_a_reader_at_the_end_of_a_file_is_not_sent_to_the_worker(path: str) -> N
         caught.value.load(lambda: None)
         with open(path, "ab") as file:  # noqa: PTH123
             file.write(b"more")
-        found = disk.slice(path, len(CONTENT) - 4, 8, len(CONTENT) + 4)
-        assert bytes(found) == CONTENT[-4:] + b"more"
+        piece = disk.slice(path, len(CONTENT) - 4, 8, len(CONTENT) + 4)
+        assert bytes(piece) == CONTENT[-4:] + b"more"
     disk.close()
 
 

@@ -28,9 +28,9 @@ OTHER_ID = TopicId(b"2" * 16)
 
 @pytest.fixture
 def path(tmp_path: Path) -> str:
-    made = tmp_path / "t-0"
-    made.mkdir()
-    return str(made)
+    partition_path = tmp_path / "t-0"
+    partition_path.mkdir()
+    return str(partition_path)
 
 
 def directory(
@@ -125,10 +125,10 @@ def test_other_directories_are_no_partitions(name: str) -> None:
 def test_a_marked_name_is_never_too_long_and_is_parsed_again() -> None:
     name = names.marked_directory("x" * 249, 7, names.DELETE_DIRECTORY)
     assert len(name) == 255
-    parsed = names.parse_directory(name)
-    assert parsed is not None
-    assert parsed[0].partition == 7
-    assert parsed[1] == names.DELETE_DIRECTORY
+    name_and_mark = names.parse_directory(name)
+    assert name_and_mark is not None
+    assert name_and_mark[0].partition == 7
+    assert name_and_mark[1] == names.DELETE_DIRECTORY
     assert name != names.marked_directory("x" * 249, 7, names.DELETE_DIRECTORY)
 
 
@@ -197,8 +197,8 @@ def test_after_a_power_cut_a_shared_file_is_whole(tmp_path: Path) -> None:
     files.sync_directory(str(tmp_path))
     files.power_cut()
     files.forget_pins()
-    found = [read_metadata(REAL_FILES, f"{tmp_path}/t-{index}") for index in range(3)]
-    assert found == [TOPIC_ID, TOPIC_ID, None]
+    topic_ids = [read_metadata(REAL_FILES, f"{tmp_path}/t-{index}") for index in range(3)]
+    assert topic_ids == [TOPIC_ID, TOPIC_ID, None]
 
 
 @pytest.mark.parametrize(

@@ -248,17 +248,17 @@ def test_an_entry_says_whether_it_is_written(tmp_path: Path) -> None:
     log = manager.create_log("t", 0, TOPIC_ID, config())
 
     def stage(sequence: int) -> AppendInfo:
-        sent = batch(b"v", producer_id=4, producer_epoch=0, sequence=sequence)
-        return append_records(log, sent, 0, NOW_MS)
+        records = batch(b"v", producer_id=4, producer_epoch=0, sequence=sequence)
+        return append_records(log, records, 0, NOW_MS)
 
-    written = stage(0)
+    first_entry = stage(0)
     log.write_staged()
     entries = [stage(0), stage(1), stage(1)]
     assert [entry.duplicate for entry in entries] == [True, False, True]
     files.fail_at = files.call_count + 1
     with pytest.raises(StorageError):
         log.write_staged()
-    assert [entry.is_written for entry in (written, *entries)] == [True, True, False, False]
+    assert [entry.is_written for entry in (first_entry, *entries)] == [True, True, False, False]
     again = [stage(1), stage(1)]
     assert not any(entry.is_written for entry in again)
     log.write_staged()
@@ -516,12 +516,14 @@ def test_a_follower_s_high_watermark_stays_in_the_log(new_log: NewLog) -> None:
     assert [log.update_high_watermark(offset) for offset in (9, 2, 0)] == [3, 2, 1]
 
 
-@pytest.mark.parametrize(("noted", "expected"), [(2, 2), (9, 3)])
-def test_a_start_restores_the_high_watermark(tmp_path: Path, noted: int, expected: int) -> None:
+@pytest.mark.parametrize(("high_watermark", "expected"), [(2, 2), (9, 3)])
+def test_a_start_restores_the_high_watermark(
+    tmp_path: Path, high_watermark: int, expected: int
+) -> None:
     manager = open_manager(str(tmp_path))
     log = manager.create_log("t", 0, TOPIC_ID, config())
     append(log, b"a", b"b", b"c")
-    manager.close({log.name: noted})
+    manager.close({log.name: high_watermark})
     manager = open_manager(str(tmp_path))
     assert manager.logs[log.name].high_watermark == expected
     abandon(manager)

@@ -49,13 +49,13 @@ ERRORS = [
 
 def failing(error: Exception, *, after: int = 0, then: Any = None) -> Callable[..., Any]:
     """Return a function that raises `error`, at first calling `then` so many times."""
-    left = after
+    remaining = after
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        nonlocal left
-        if left == 0:
+        nonlocal remaining
+        if remaining == 0:
             raise error
-        left -= 1
+        remaining -= 1
         return then(*args, **kwargs)
 
     return call
@@ -120,14 +120,14 @@ def abort(log: PartitionLog) -> None:
 
 
 def begin(log: PartitionLog) -> None:
-    sent = build_batch(
+    marker = build_batch(
         [Record(0, NOW_MS, None, b"aborted")],
         producer_id=1,
         producer_epoch=0,
         base_sequence=0,
         is_transactional=True,
     )
-    append_records(log, memoryview(sent), 0, NOW_MS)
+    append_records(log, memoryview(marker), 0, NOW_MS)
     log.write_staged()
 
 
@@ -291,9 +291,11 @@ def test_a_log_that_moves_after_records_were_deleted_is_written_and_read(tmp_pat
     assert append(log, b"after") == 12
     abandon(moving.manager)
     (log,) = open_manager(str(tmp_path / "a"), str(tmp_path / "b")).logs.values()
-    read = log_reads.read(log, 10, 1 << 20, end_offset=log.log_end_offset, min_one_batch=True)
-    aborted = log_reads.aborted_in(log, 10, read)
-    assert [(found.producer_id, found.first_offset) for found in aborted] == [(1, 10)]
+    fetched = log_reads.read(log, 10, 1 << 20, end_offset=log.log_end_offset, min_one_batch=True)
+    aborted = log_reads.aborted_in(log, 10, fetched)
+    assert [(transaction.producer_id, transaction.first_offset) for transaction in aborted] == [
+        (1, 10)
+    ]
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=repr)
@@ -347,7 +349,7 @@ def test_a_moved_log_knows_the_five_last_batches_of_each_producer(tmp_path: Path
     moving.rounds()
     log = moving.finish()
     for sequence in range(1, 6):
-        sent = batch(b"p", producer_id=3, producer_epoch=0, sequence=sequence)
-        info = append_records(log, sent, 0, NOW_MS)
+        records = batch(b"p", producer_id=3, producer_epoch=0, sequence=sequence)
+        info = append_records(log, records, 0, NOW_MS)
         assert (info.duplicate, info.first_offset) == (True, 10 + sequence)
     moving.manager.close()

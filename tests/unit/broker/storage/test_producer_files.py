@@ -86,11 +86,11 @@ def test_strays_go_but_the_newest_and_those_of_segments_stay(tmp_path: Path) -> 
     for offset in (0, 5, 10, 15, 20, 30):
         write_snapshot(tmp_path, offset)
     (tmp_path / "other.snapshot").write_text("")
-    found = producer_files.snapshot_offsets(REAL_FILES, str(tmp_path))
-    kept = producer_files.remove_strays(
-        REAL_FILES, str(tmp_path), found, base_offsets=[0, 10], recovery_point=17, end_offset=20
+    offsets = producer_files.snapshot_offsets(REAL_FILES, str(tmp_path))
+    remaining = producer_files.remove_strays(
+        REAL_FILES, str(tmp_path), offsets, base_offsets=[0, 10], recovery_point=17, end_offset=20
     )
-    assert kept == [0, 10, 15, 20]  # a start after a kill begins at 15
-    assert producer_files.snapshot_offsets(REAL_FILES, str(tmp_path)) == kept
+    assert remaining == [0, 10, 15, 20]  # a start after a kill begins at 15
+    assert producer_files.snapshot_offsets(REAL_FILES, str(tmp_path)) == remaining
     producer_files.remove_snapshots(REAL_FILES, str(tmp_path), [10, 11])
     assert producer_files.snapshot_offsets(REAL_FILES, str(tmp_path)) == [0, 15, 20]

@@ -275,12 +275,12 @@ def test_rollback_of_transactions() -> None:
     log = Log()
     log.send(0, transactional=True)
     log.state.commit()
-    before = log.state.to_snapshot()
+    old_snapshot = log.state.to_snapshot()
     log.end(COMMIT)
     log.send(1, transactional=True)
     log.send(0, producer=2, transactional=True)
     log.state.rollback()
-    assert log.state.to_snapshot() == before
+    assert log.state.to_snapshot() == old_snapshot
     assert log.state.first_unstable_offset == 0
     log.end_offset = 1
     assert log.end(ABORT) == (0, 1, True, 2)
@@ -301,11 +301,11 @@ def test_a_rollback_restores_the_order_of_open_transactions() -> None:
 class CountingDict(dict[int, int]):
     """Counts the entries that are read one after the other."""
 
-    read = 0
+    read_count = 0
 
     def __iter__(self) -> Iterator[int]:
         for key in super().__iter__():
-            self.read += 1
+            self.read_count += 1
             yield key
 
     def items(self) -> Any:
@@ -320,12 +320,12 @@ def test_a_transaction_costs_the_same_beside_many_open_ones() -> None:
     for producer in range(500):
         log.send(0, producer=producer, transactional=True)
     log.state.commit()
-    opened = log.state._open = CountingDict(log.state._open)
+    open_ones = log.state._open = CountingDict(log.state._open)
     log.send(0, producer=1_000, transactional=True)
     log.end(COMMIT, producer=1_000)
     log.state.commit()
     log.state.on_high_watermark(log.end_offset)
-    assert opened.read == 1  # the earliest open transaction
+    assert open_ones.read_count == 1  # the earliest open transaction
 
 
 def test_a_stable_transaction_stays_stable_when_later_writes_fail() -> None:

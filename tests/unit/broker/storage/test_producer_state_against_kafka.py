@@ -41,11 +41,11 @@ def walk() -> list[Send]:
     """Mostly the next batch of a producer, often a repetition, sometimes anything; begins before
     the wrap."""
     choose = random.Random(SEED)
-    sent: dict[int, list[Send]] = {producer: [] for producer in PRODUCERS}
+    history: dict[int, list[Send]] = {producer: [] for producer in PRODUCERS}
     steps = []
     for step in range(STEPS):
         producer = choose.choice(PRODUCERS)
-        earlier = sent[producer]
+        earlier = history[producer]
         last = earlier[-1] if earlier else Send(producer, 0, SEQUENCE_MAX - 40, 1, 0)
         following = (last.sequence + last.count) % (SEQUENCE_MAX + 1)
         kind = choose.choices(("next", "repeat", "gap", "epoch", "any"), (50, 30, 8, 4, 8))[0]
@@ -73,7 +73,7 @@ def walk() -> list[Send]:
 def test_same_verdicts_as_kafka(kafka_39: KafkaPeer) -> None:
     state = ProducerState("topic-0")
     end_offset = 0
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     talk = Dialogue(kafka_39.host, kafka_39.port, scenario="producers", api="produce", version=7)
     with closing(talk):
         topic = talk.make_topic("idempotent")
@@ -82,10 +82,10 @@ def test_same_verdicts_as_kafka(kafka_39: KafkaPeer) -> None:
             ours, end_offset = judge(state, send, end_offset)
             assert ours == theirs, f"step {step}: {send}"
             kind = ours.code.name if ours.append_time < 0 else "repetition"
-            seen[kind] = seen.get(kind, 0) + 1
-    assert min(seen.get(kind, 0) for kind in ("NONE", "repetition")) > 50, seen
-    assert seen["OUT_OF_ORDER_SEQUENCE_NUMBER"] > 10
-    assert seen["INVALID_PRODUCER_EPOCH"] > 10
+            counts[kind] = counts.get(kind, 0) + 1
+    assert min(counts.get(kind, 0) for kind in ("NONE", "repetition")) > 50, counts
+    assert counts["OUT_OF_ORDER_SEQUENCE_NUMBER"] > 10
+    assert counts["INVALID_PRODUCER_EPOCH"] > 10
 
 
 def as_batch(send: Send, base_offset: int) -> bytes:

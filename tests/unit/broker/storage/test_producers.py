@@ -57,13 +57,13 @@ def loading(log: PartitionLog, *, end_offset: int | None = None) -> ProducersLoa
 @pytest.fixture
 def log(new_log: NewLog) -> PartitionLog:
     """Twelve batches of producer 3 in three segments."""
-    made = new_log()
+    new = new_log()
     for sequence in range(12):
         if sequence in {4, 8}:
-            made.roll()
-        append(made, b"v", producer_id=3, producer_epoch=0, sequence=sequence)
-    flush(made)
-    return made
+            new.roll()
+        append(new, b"v", producer_id=3, producer_epoch=0, sequence=sequence)
+    flush(new)
+    return new
 
 
 def test_the_producers_are_those_at_the_offset(log: PartitionLog) -> None:
@@ -89,12 +89,12 @@ def test_no_file_is_changed(log: PartitionLog) -> None:
     """Indexes that are damaged are left to who owns the segments."""
     for path in Path(log.directory).glob("*.index"):
         path.write_bytes(b"odd")
-    before = {path: path.read_bytes() for path in Path(log.directory).iterdir()}
+    contents = {path: path.read_bytes() for path in Path(log.directory).iterdir()}
     for path in Path(log.directory).glob("*.snapshot"):
-        before[path] = b""
+        contents[path] = b""
         path.write_bytes(b"")
     assert loading(log).producers()[3].last_sequence == 11
-    assert {path: path.read_bytes() for path in Path(log.directory).iterdir()} == before
+    assert {path: path.read_bytes() for path in Path(log.directory).iterdir()} == contents
 
 
 def test_after_a_failure_it_is_tried_again(log: PartitionLog) -> None:
@@ -237,13 +237,13 @@ def produce(
     epoch: int = 0,
 ) -> AppendInfo:
     """Append one record as an idempotent producer does, or repeat it."""
-    sent = batch(
+    records = batch(
         b"%d/%d" % (producer_id, sequence),
         producer_id=producer_id,
         producer_epoch=epoch,
         sequence=sequence,
     )
-    info = append_records(opened_log, sent, 0, NOW_MS)
+    info = append_records(opened_log, records, 0, NOW_MS)
     opened_log.write_staged()
     return info
 
@@ -255,8 +255,8 @@ def restarted(manager: LogManager, *, is_clean: bool, files: Files | None = None
         manager.close()
     else:
         abandon(manager)
-    given = {} if files is None else {"files": files}
-    (opened_log,) = open_manager(*paths, **given).logs.values()  # type: ignore[arg-type]
+    options = {} if files is None else {"files": files}
+    (opened_log,) = open_manager(*paths, **options).logs.values()  # type: ignore[arg-type]
     return opened_log
 
 
@@ -281,11 +281,11 @@ def test_five_batches_whose_answers_were_lost_are_known_again(
         if sequence + 1 == synced:
             sync(manager, opened_log)
     opened_log = restarted(manager, is_clean=is_clean)
-    before = values_of(opened_log)
+    old_values = values_of(opened_log)
     for sequence in range(7, 12):
         info = produce(opened_log, sequence)
         assert (info.duplicate, info.first_offset) == (True, 2 * sequence)
-    assert values_of(opened_log) == before
+    assert values_of(opened_log) == old_values
     assert produce(opened_log, 12).first_offset == 24
 
 
@@ -428,13 +428,17 @@ def test_a_bounded_append_waits_for_them_beside_the_loop(
         produce(opened_log, sequence)
     opened_log = restarted(manager, is_clean=True)
     produce(opened_log, 8)
-    sent = batch(b"x", producer_id=PRODUCER, producer_epoch=0, sequence=5)
-    unchanged = bytes(sent)
+    records = batch(b"x", producer_id=PRODUCER, producer_epoch=0, sequence=5)
+    unchanged = bytes(records)
     with pytest.raises(ColdError) as caught:
-        append_records(opened_log, sent, 0, NOW_MS, is_bounded=True, header=read_header(sent, 0))
-    assert bytes(sent) == unchanged
+        append_records(
+            opened_log, records, 0, NOW_MS, is_bounded=True, header=read_header(records, 0)
+        )
+    assert bytes(records) == unchanged
     caught.value.load(lambda: None)
-    info = append_records(opened_log, sent, 0, NOW_MS, is_bounded=True, header=read_header(sent, 0))
+    info = append_records(
+        opened_log, records, 0, NOW_MS, is_bounded=True, header=read_header(records, 0)
+    )
     assert (info.duplicate, info.first_offset) == (True, 5)
 
 
@@ -444,10 +448,10 @@ def test_a_load_of_a_log_that_was_cut_meanwhile_is_dropped(
     for sequence in range(8):
         produce(opened_log, sequence)
     opened_log = restarted(manager, is_clean=True)
-    sent = batch(b"x", producer_id=PRODUCER, producer_epoch=0, sequence=5)
+    records = batch(b"x", producer_id=PRODUCER, producer_epoch=0, sequence=5)
     opened_log.producers.loaded()
     with pytest.raises(ColdError) as caught:
-        opened_log.producers.require(read_header(sent, 0))
+        opened_log.producers.require(read_header(records, 0))
     caught.value.task()
     opened_log.truncate_to(6)
     caught.value.task.apply()

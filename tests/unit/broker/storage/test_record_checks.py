@@ -102,8 +102,8 @@ def test_the_list_of_refused_records_is_bounded() -> None:
 
 def test_records_to_be_built_anew() -> None:
     data = packed(1, Item(b"a", b"k"), Item(b"b"))
-    found = read_records(memoryview(data), read_header(data), PLAIN, NOW, "topic-0")
-    assert [(record.offset, record.key, record.value) for record in found] == [
+    records = read_records(memoryview(data), read_header(data), PLAIN, NOW, "topic-0")
+    assert [(record.offset, record.key, record.value) for record in records] == [
         (0, b"k", b"a"),
         (1, None, b"b"),
     ]
@@ -130,12 +130,12 @@ def test_records_out_of_order_are_read_for_some_way_only(
     record: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = 0
-    read = contents.read_varint
+    read_varint = contents.read_varint
 
     def count_calls(*arguments: int) -> tuple[int, int]:
         nonlocal calls
         calls += 1
-        return read(*arguments)
+        return read_varint(*arguments)
 
     monkeypatch.setattr(contents, "read_varint", count_calls)
     data = repeated(record, MANY)
@@ -167,8 +167,8 @@ def test_more_records_than_the_bytes_have_room_for_are_not_begun(
 def test_far_more_headers_than_bytes_are_refused(rules: AppendRules) -> None:
     def with_headers(count: int) -> bytes:
         """Return a record with so many headers without a value."""
-        written = bytes((count << 1 & 0x7F | 0x80, count >> 6 & 0x7F | 0x80, count >> 13))
-        fields = bytes((0, 0, 0, 1, 1)) + written + bytes((0, 1)) * count
+        count_field = bytes((count << 1 & 0x7F | 0x80, count >> 6 & 0x7F | 0x80, count >> 13))
+        fields = bytes((0, 0, 0, 1, 1)) + count_field + bytes((0, 1)) * count
         size = len(fields)
         return bytes((size << 1 & 0x7F | 0x80, size >> 6 & 0x7F | 0x80, size >> 13)) + fields
 
@@ -190,6 +190,6 @@ def test_far_more_records_than_bytes_are_not_built_anew(codec: int) -> None:
 def test_every_compression_type_of_the_topic_key_is_understood() -> None:
     allowed = ("producer", "uncompressed", "gzip", "snappy", "lz4", "zstd")
     assert "compression.type" in TOPIC_KEYS
-    found = [AppendRules(config(compression_type=name)) for name in allowed]
-    assert [applied.codec for applied in found] == [None, 0, 1, 2, 3, 4]
-    assert [applied.level for applied in found] == [None, None, -1, None, 9, 3]
+    applied_rules = [AppendRules(config(compression_type=name)) for name in allowed]
+    assert [applied.codec for applied in applied_rules] == [None, 0, 1, 2, 3, 4]
+    assert [applied.level for applied in applied_rules] == [None, None, -1, None, 9, 3]

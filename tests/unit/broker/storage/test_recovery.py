@@ -63,14 +63,14 @@ def start_large(path: Path, files: Files = REAL_FILES) -> tuple[LogManager, Part
 
 def begin(log: PartitionLog, producer_id: int, *, sequence: int = 0) -> int:
     """Append one record of a transaction that stays open; return its offset."""
-    sent = build_batch(
+    records = build_batch(
         [Record(0, NOW_MS, b"k", b"v")],
         producer_id=producer_id,
         producer_epoch=0,
         base_sequence=sequence,
         is_transactional=True,
     )
-    return append_records(log, memoryview(sent), 0, NOW_MS).first_offset
+    return append_records(log, memoryview(records), 0, NOW_MS).first_offset
 
 
 def transact(log: PartitionLog, producer_id: int, *, is_commit: bool, sequence: int = 0) -> int:
@@ -86,13 +86,17 @@ def test_an_entry_that_was_lost_is_written_again(tmp_path: Path) -> None:
     first = transact(log, 2, is_commit=False)
     abandon(manager)
     index = tmp_path / "t-0" / INDEX
-    written = index.read_bytes()
-    for left in (None, b"", written[:20], written + written):
-        index.unlink() if left is None else index.write_bytes(left)
+    content = index.read_bytes()
+    for remains in (None, b"", content[:20], content + content):
+        index.unlink() if remains is None else index.write_bytes(remains)
         manager, log = start(tmp_path)
-        (found,) = log_reads.aborted_transactions(log, 0, 100)
-        assert (found.producer_id, found.first_offset, found.last_offset) == (2, first, first + 1)
-        assert index.read_bytes() == written
+        (transaction,) = log_reads.aborted_transactions(log, 0, 100)
+        assert (transaction.producer_id, transaction.first_offset, transaction.last_offset) == (
+            2,
+            first,
+            first + 1,
+        )
+        assert index.read_bytes() == content
         abandon(manager)
     assert broken_things(tmp_path) == []
 
@@ -101,8 +105,8 @@ def test_a_truncated_batch_that_is_back_has_its_own_epoch(tmp_path: Path) -> Non
     """A follower cut its log to 2, and took a record of epoch 6, whose epoch alone was synced."""
     manager, log = start(tmp_path)
     for _ in range(3):
-        sent = build_batch([Record(0, NOW_MS, b"k", b"v")])
-        append_records(log, memoryview(sent), 5, NOW_MS)
+        records = build_batch([Record(0, NOW_MS, b"k", b"v")])
+        append_records(log, memoryview(records), 5, NOW_MS)
     log.write_staged()
     abandon(manager)
     checkpoint = tmp_path / "t-0" / "leader-epoch-checkpoint"
@@ -140,32 +144,32 @@ def test_an_abort_without_its_index_entry_takes_the_directory_offline(
     files.forget_pins()
     manager = open_manager(str(tmp_path / "d"))
     log = manager.create_log("t", 0, TOPIC_ID, config())
-    (found,) = log_reads.aborted_transactions(log, 0, 100)
-    assert (found.producer_id, found.first_offset, found.last_offset) == (2, 1, 2)
+    (transaction,) = log_reads.aborted_transactions(log, 0, 100)
+    assert (transaction.producer_id, transaction.first_offset, transaction.last_offset) == (2, 1, 2)
     abandon(manager)
     assert broken_things(tmp_path / "d") == []
 
 
 def test_a_transaction_that_began_in_an_earlier_segment(tmp_path: Path) -> None:
     manager, log = start(tmp_path)
-    sent = build_batch(
+    records = build_batch(
         [Record(0, NOW_MS, b"k", bytes(200))],
         producer_id=5,
         producer_epoch=0,
         base_sequence=0,
         is_transactional=True,
     )
-    append_records(log, memoryview(sent), 0, NOW_MS)
+    append_records(log, memoryview(records), 0, NOW_MS)
     log.roll()
     flush(log)
     manager.checkpoint_now()
     end_transaction(log, 5, is_commit=False)
     abandon(manager)
     index = tmp_path / "t-0" / "00000000000000000001.txnindex"
-    written = index.read_bytes()
+    content = index.read_bytes()
     index.unlink()
     manager, log = start(tmp_path)
-    assert index.read_bytes() == written
+    assert index.read_bytes() == content
     assert [
         transaction.first_offset for transaction in log_reads.aborted_transactions(log, 0, 100)
     ] == [0]
@@ -176,11 +180,11 @@ def test_an_entry_behind_the_end_of_the_log_goes(tmp_path: Path) -> None:
     manager, log = start(tmp_path)
     append_records(log, memoryview(build_batch([Record(0, NOW_MS, None, b"v")])), 0, NOW_MS)
     log.write_staged()
-    kept = log.size_bytes
+    size = log.size_bytes
     transact(log, 3, is_commit=False)
     abandon(manager)
     path = tmp_path / "t-0" / "00000000000000000000.log"
-    path.write_bytes(path.read_bytes()[:kept])
+    path.write_bytes(path.read_bytes()[:size])
     manager, log = start(tmp_path)
     assert log.log_end_offset == 1
     assert log_reads.aborted_transactions(log, 0, 100) == []
@@ -198,13 +202,13 @@ def test_behind_a_sync_only_new_markers_are_looked_at(tmp_path: Path) -> None:
     sync(manager, log)
     end_transaction(log, 2, is_commit=False)
     index = tmp_path / "t-0" / INDEX
-    written = index.read_bytes()
+    content = index.read_bytes()
     abandon(manager)
-    for left in (written, written[:34], written + b"torn"):
-        index.write_bytes(left)
+    for remains in (content, content[:34], content + b"torn"):
+        index.write_bytes(remains)
         files = CountingFiles()
         manager, log = start_large(tmp_path, files)
-        assert index.read_bytes() == written
+        assert index.read_bytes() == content
         aborted = log_reads.aborted_transactions(log, 0, log.log_end_offset)
         assert [transaction.first_offset for transaction in aborted] == [0, first]
         assert files.read_bytes < 60_000
@@ -217,10 +221,10 @@ def test_a_transaction_index_of_another_version_is_made_again(tmp_path: Path) ->
     sync(manager, log)
     abandon(manager)
     index = tmp_path / "t-0" / INDEX
-    written = index.read_bytes()
-    index.write_bytes(b"\0\7" + written[2:])
+    content = index.read_bytes()
+    index.write_bytes(b"\0\7" + content[2:])
     manager, log = start_large(tmp_path)
-    assert index.read_bytes() == written
+    assert index.read_bytes() == content
     abandon(manager)
 
 
@@ -238,10 +242,10 @@ def test_producers_are_as_they_were(tmp_path: Path) -> None:
     append(log, b"v", producer_id=9, producer_epoch=0, sequence=2)
     open_since = begin(log, 10)
     log.write_staged()
-    before = dict(log.producers.loaded().producers)
+    old_producers = dict(log.producers.loaded().producers)
     abandon(manager)
     manager, log = start_large(tmp_path)
-    assert log.producers.loaded().producers == before
+    assert log.producers.loaded().producers == old_producers
     log.update_high_watermark(log.log_end_offset)
     assert log.last_stable_offset == open_since
     abandon(manager)
@@ -252,13 +256,13 @@ def test_a_torn_batch_right_behind_the_recovery_point_is_cut(tmp_path: Path) -> 
     manager, log = start_large(tmp_path)
     append(log, b"a", producer_id=7, producer_epoch=0, sequence=0)
     sync(manager, log)
-    kept = log.size_bytes
+    size = log.size_bytes
     append(log, b"b", producer_id=7, producer_epoch=0, sequence=1)
     abandon(manager)
     for path in (tmp_path / "t-0").glob("*.snapshot"):
         path.unlink()
     path = tmp_path / "t-0" / "00000000000000000000.log"
-    path.write_bytes(path.read_bytes()[: kept + 37])
+    path.write_bytes(path.read_bytes()[: size + 37])
     manager, log = start_large(tmp_path)
     assert values_of(log) == [b"a"]
     assert log.producers.loaded().producers[7].last_sequence == 0
@@ -269,12 +273,12 @@ def test_a_log_that_ends_before_its_recovery_point_knows_its_producers(tmp_path:
     """A file was cut by hand: a snapshot beyond its end does not count."""
     manager, log = start_large(tmp_path)
     append(log, b"a", producer_id=7, producer_epoch=0, sequence=0)
-    kept = log.size_bytes
+    size = log.size_bytes
     append(log, b"b", producer_id=7, producer_epoch=0, sequence=1)
     sync(manager, log)
     abandon(manager)
     path = tmp_path / "t-0" / "00000000000000000000.log"
-    path.write_bytes(path.read_bytes()[:kept])
+    path.write_bytes(path.read_bytes()[:size])
     manager, log = start_large(tmp_path)
     assert log.log_end_offset == 1
     assert log.producers.loaded().producers[7].last_sequence == 0
@@ -317,9 +321,9 @@ def check_whole(log: PartitionLog) -> None:
     for segment in log.segments:
         segment.offset_index.check(segment.size_bytes)
         segment.time_index.check()
-    found = log_reads.offset_for_timestamp(log, NOW_MS + 17)
-    assert found is not None
-    assert found.offset == 17
+    match = log_reads.offset_for_timestamp(log, NOW_MS + 17)
+    assert match is not None
+    assert match.offset == 17
     repeated = append_records(
         log,
         batch(VALUES[-1], timestamp_ms=NOW_MS, producer_id=5, producer_epoch=0, sequence=39),
@@ -361,9 +365,9 @@ def test_of_large_batches_below_the_recovery_point_only_headers_are_read(tmp_pat
     manager, log = recovery_start(tmp_path, settings, files)
     assert log.log_end_offset == 6
     assert files.read_bytes < 150_000
-    found = log_reads.offset_for_timestamp(log, NOW_MS + 4)
-    assert found is not None
-    assert found.offset == 4
+    match = log_reads.offset_for_timestamp(log, NOW_MS + 4)
+    assert match is not None
+    assert match.offset == 4
     manager.close()
 
 
@@ -411,10 +415,10 @@ def test_a_torn_tail_is_cut_at_a_batch(tmp_path: Path, lost_bytes: int) -> None:
     last = max(directory.glob("*.log"))
     os.truncate(last, last.stat().st_size - lost_bytes)
     manager, log = recovery_start(tmp_path)
-    kept = log.log_end_offset
-    assert kept < 40
-    assert values_of(log) == VALUES[:kept]
-    assert append(log, b"again") == kept
+    count = log.log_end_offset
+    assert count < 40
+    assert values_of(log) == VALUES[:count]
+    assert append(log, b"again") == count
     assert values_of(log)[-1] == b"again"
     manager.close()
 
@@ -454,7 +458,7 @@ def test_a_missing_or_damaged_index_is_made_again(
     tmp_path: Path, suffix: str, damage: str, clean: bool
 ) -> None:
     directory = write_values(tmp_path, clean=clean)
-    before = {path.name: path.read_bytes() for path in directory.glob(f"*.{suffix}")}
+    contents = {path.name: path.read_bytes() for path in directory.glob(f"*.{suffix}")}
     for path in sorted(directory.glob(f"*.{suffix}")):
         content = path.read_bytes()
         if damage == "missing":
@@ -472,7 +476,7 @@ def test_a_missing_or_damaged_index_is_made_again(
     manager.close()
     if damage != "empty":
         rebuilt = {path.name: path.read_bytes() for path in directory.glob(f"*.{suffix}")}
-        assert rebuilt.keys() == before.keys()
+        assert rebuilt.keys() == contents.keys()
         assert all(
             len(content) % (8 if suffix == "index" else 12) == 0 for content in rebuilt.values()
         )
@@ -609,9 +613,9 @@ def test_a_closed_segment_has_its_last_time_after_a_power_cut(tmp_path: Path) ->
     assert [segment.base_offset for segment in log.segments] == [0, 4]
     assert log.segments.first.max_timestamp == NOW_MS + 3
     assert log.segments.first.time_index.last_entry() == (NOW_MS + 3, 3)
-    found = log_reads.offset_for_timestamp(log, NOW_MS + 3)
-    assert found is not None
-    assert found.offset == 3
+    match = log_reads.offset_for_timestamp(log, NOW_MS + 3)
+    assert match is not None
+    assert match.offset == 3
     abandon(manager)
 
 
@@ -637,9 +641,9 @@ def test_leftovers_of_deletion_and_compaction_go(tmp_path: Path) -> None:
     (directory / f"{'7' * 20}.index").write_bytes(b"")
     manager, log = recovery_start(tmp_path)
     check_whole(log)
-    left = {path.name for path in directory.iterdir()}
-    assert not any(name.endswith((".swap", ".cleaned", ".deleted")) for name in left)
-    assert f"{'7' * 20}.index" not in left
+    names = {path.name for path in directory.iterdir()}
+    assert not any(name.endswith((".swap", ".cleaned", ".deleted")) for name in names)
+    assert f"{'7' * 20}.index" not in names
     manager.close()
 
 
@@ -695,8 +699,8 @@ def test_asking_for_producers_does_not_read_this_runs_records(tmp_path: Path) ->
     manager, log = recovery_start(tmp_path, config(), files)
     for _ in range(50):
         append(log, b"x" * 10_000)
-    before = files.read_bytes
+    old_bytes = files.read_bytes
     assert log.last_stable_offset == 50
     assert log.producers.loaded().producers == {}
-    assert files.read_bytes == before
+    assert files.read_bytes == old_bytes
     manager.close()

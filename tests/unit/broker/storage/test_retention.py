@@ -119,8 +119,8 @@ def test_a_compacted_log_loses_only_what_is_below_its_start() -> None:
 def test_nothing_at_or_above_the_high_watermark_goes() -> None:
     log = [OneSegment(0, 1, 1), OneSegment(10, 1, 1), OneSegment(20, 1, 1)]
     for high_watermark, count in ((0, 0), (9, 0), (10, 1), (19, 1), (20, 2), (29, 2), (30, 3)):
-        found = count_of(*log, end=30, high_watermark=high_watermark, retention_ms=1)
-        assert found == count
+        deletable = count_of(*log, end=30, high_watermark=high_watermark, retention_ms=1)
+        assert deletable == count
 
 
 def test_an_empty_active_segment_stays() -> None:
@@ -175,8 +175,8 @@ def test_many_segments_go_in_several_steps(new_log: NewLog) -> None:
         append(log, b"%d" % number)
         log.roll()
     steps = []
-    while found := retention.delete_old_segments(log, 8, NOW_MS, limit=3):
-        steps.append((found, log.log_start_offset))
+    while deleted_count := retention.delete_old_segments(log, 8, NOW_MS, limit=3):
+        steps.append((deleted_count, log.log_start_offset))
     assert steps == [(3, 3), (3, 6), (1, 7)]
     assert values_of(log) == [b"7"]
 
@@ -225,11 +225,11 @@ def test_a_survey_reads_what_the_decision_needs(tmp_path: Path, clock: ManualClo
     log = _reopened(tmp_path, clock, settings)
     segments = list(log.segments)
     assert retention.unsurveyed(segments, settings) == segments
-    found = survey(log.files, segments, NOW_MS + HOUR_MS + 1)
-    assert [candidate.max_timestamp for candidate in found] == [
+    candidates = survey(log.files, segments, NOW_MS + HOUR_MS + 1)
+    assert [candidate.max_timestamp for candidate in candidates] == [
         NOW_MS, NOW_MS + HOUR_MS, NOW_MS + 2 * HOUR_MS, -1,
     ]  # fmt: skip
-    for candidate in found:
+    for candidate in candidates:
         candidate.segment.note_survey(
             candidate.size_bytes, candidate.max_timestamp, candidate.offset
         )
@@ -249,8 +249,8 @@ def test_a_survey_passes_by_what_is_not_there_or_cannot_be(
     with Path(second.path(".timeindex")).open("ab") as file:
         file.write(bytes(24))
     Path(third.path(".timeindex")).write_bytes(b"odd")
-    found = survey(log.files, segments, NOW_MS * 2)
-    assert [(candidate.segment, candidate.max_timestamp) for candidate in found[:2]] == [
+    candidates = survey(log.files, segments, NOW_MS * 2)
+    assert [(candidate.segment, candidate.max_timestamp) for candidate in candidates[:2]] == [
         (second, -1),
         (third, -1),
     ]

@@ -119,10 +119,10 @@ def test_a_batch_is_found_from_the_index_or_from_a_position(segment: Segment) ->
 
 
 def test_headers_end_where_a_batch_would_be_cut(segment: Segment) -> None:
-    found = [
+    places = [
         (position, header.base_offset) for position, header in segment.headers(SIZE, 3 * SIZE + 1)
     ]
-    assert found == [(SIZE, 1), (2 * SIZE, 2)]
+    assert places == [(SIZE, 1), (2 * SIZE, 2)]
     assert len(list(segment.headers())) == 30
     assert segment.read_next_offset() == 30
 
@@ -156,17 +156,17 @@ def test_small_slices_are_copies_and_large_ones_maps(segment: Segment) -> None:
 
 
 def segments(*bases: int) -> Segments:
-    found = Segments()
+    new_segments = Segments()
     for base in bases:
-        found.add(Segment(Disk(), "/nowhere", base, created_ms=0))
-    return found
+        new_segments.add(Segment(Disk(), "/nowhere", base, created_ms=0))
+    return new_segments
 
 
 def test_the_floor_is_the_greatest_base_offset_not_above() -> None:
-    found = segments(200, 0, 100)
-    assert found.base_offsets == [0, 100, 200]
+    sorted_segments = segments(200, 0, 100)
+    assert sorted_segments.base_offsets == [0, 100, 200]
     bases = {
-        target: (segment := found.floor(target)) and segment.base_offset
+        target: (segment := sorted_segments.floor(target)) and segment.base_offset
         for target in (0, 99, 100, 999)
     }
     assert bases == {0: 0, 99: 0, 100: 100, 999: 200}
@@ -174,22 +174,22 @@ def test_the_floor_is_the_greatest_base_offset_not_above() -> None:
 
 
 def test_neighbours() -> None:
-    found = segments(0, 100, 200)
-    assert (found.first.base_offset, found.last.base_offset, len(found)) == (0, 200, 3)
-    higher = found.higher(100)
+    three = segments(0, 100, 200)
+    assert (three.first.base_offset, three.last.base_offset, len(three)) == (0, 200, 3)
+    higher = three.higher(100)
     assert higher is not None
     assert higher.base_offset == 200
-    assert found.higher(200) is None
-    assert [segment.base_offset for segment in found.since(150)] == [100, 200]
+    assert three.higher(200) is None
+    assert [segment.base_offset for segment in three.since(150)] == [100, 200]
     assert [segment.base_offset for segment in segments(50, 60).since(10)] == [50, 60]
 
 
 def test_one_per_base_offset() -> None:
-    found = segments(0, 100)
+    two = segments(0, 100)
     fresh = Segment(Disk(), "/nowhere", 100, created_ms=0)
-    found.add(fresh)
-    assert found.last is fresh
-    assert len(found) == 2
-    found.remove(0)
-    assert [segment.base_offset for segment in found] == [100]
-    assert [segment.base_offset for segment in reversed(found)] == [100]
+    two.add(fresh)
+    assert two.last is fresh
+    assert len(two) == 2
+    two.remove(0)
+    assert [segment.base_offset for segment in two] == [100]
+    assert [segment.base_offset for segment in reversed(two)] == [100]

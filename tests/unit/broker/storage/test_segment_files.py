@@ -71,14 +71,14 @@ def test_the_active_segment_is_never_taken(new_log: NewLog) -> None:
 def test_segments_that_cannot_be_renamed_stay_in_service(tmp_path: Path) -> None:
     """A full disk may have room again: until then nothing of them is missing."""
     for step, files, manager, log in logs_on_faulty_files(tmp_path, 20, 3):
-        gone = list(log.segments)[:2]
+        removed = list(log.segments)[:2]
         files.fail_at = files.call_count + step
         with contextlib.suppress(StorageError):
-            log.remove_segments(gone)
+            log.remove_segments(removed)
         files.fail_at = -1
-        left = [segment.base_offset for segment in log.segments]
-        assert values_of(log, left[0]) == [b"%d" % offset for offset in range(left[0], 3)]
-        log.remove_segments([segment for segment in gone if segment in list(log.segments)])
+        offsets = [segment.base_offset for segment in log.segments]
+        assert values_of(log, offsets[0]) == [b"%d" % offset for offset in range(offsets[0], 3)]
+        log.remove_segments([segment for segment in removed if segment in list(log.segments)])
         assert log.segments.first.base_offset == 2
         abandon(manager)
         files.forget_pins()

@@ -24,11 +24,11 @@ SECOND = AbortedTransaction(8, 15, 40, 41)
 
 @pytest.fixture
 def index(tmp_path: Path) -> TxnIndex:
-    made = TxnIndex(Disk(), f"{tmp_path}/00000000000000000000.txnindex")
-    assert made.read() == []
-    made.append(FIRST)
-    made.append(SECOND)
-    return made
+    new_index = TxnIndex(Disk(), f"{tmp_path}/00000000000000000000.txnindex")
+    assert new_index.read() == []
+    new_index.append(FIRST)
+    new_index.append(SECOND)
+    return new_index
 
 
 def test_the_bytes_are_kafka_s(index: TxnIndex, tmp_path: Path) -> None:
@@ -69,13 +69,13 @@ def slowly(
     entries: list[AbortedTransaction], start: int, end: int
 ) -> tuple[list[AbortedTransaction], bool]:
     """Return the result of `overlapping`, from a look at every entry."""
-    found = []
+    overlapping = []
     for entry in entries:
         if entry.last_offset >= start and entry.first_offset < end:
-            found.append(entry)
+            overlapping.append(entry)
         if entry.last_stable_offset >= end:
-            return found, True
-    return found, False
+            return overlapping, True
+    return overlapping, False
 
 
 @pytest.fixture
@@ -119,8 +119,8 @@ def test_a_fetch_reads_a_small_part_of_a_long_index(
     index, entries, files = long_index
     files.bytes_read = 0
     start = int(entries[-1].last_offset * share)
-    found, _ = index.overlapping(start, start + 100)
-    assert found
+    transactions, _ = index.overlapping(start, start + 100)
+    assert transactions
     assert files.bytes_read < 34 * len(entries) / 10
 
 

@@ -153,7 +153,7 @@ def test_only_the_broker_sets_append_time(codec: str, is_append_time: bool) -> N
     if is_append_time:
         error = refused(data, rules(is_append_time=True))
         assert error.code == ErrorCode.INVALID_TIMESTAMP
-        assert [found.batch_index for found in error.record_errors] == [0, 1]
+        assert [record_error.batch_index for record_error in error.record_errors] == [0, 1]
     else:
         records, header = check(data)
         assert_stored(records, header, codec)
@@ -165,7 +165,7 @@ def test_only_the_broker_sets_append_time(codec: str, is_append_time: bool) -> N
 
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize(
-    ("before", "after", "timestamps", "refused_ones"),
+    ("before_max_ms", "after_max_ms", "timestamps", "refused_ones"),
     [
         (100, LONG_MAX, (NOW - 100, NOW), []),
         (100, LONG_MAX, (NOW - 101, NOW), [0]),
@@ -176,16 +176,22 @@ def test_only_the_broker_sets_append_time(codec: str, is_append_time: bool) -> N
     ],
 )
 def test_timestamps_too_far_from_now(
-    codec: str, before: int, after: int, timestamps: tuple[int, int], refused_ones: list[int]
+    codec: str,
+    before_max_ms: int,
+    after_max_ms: int,
+    timestamps: tuple[int, int],
+    refused_ones: list[int],
 ) -> None:
     data = build_batch([Record(0, timestamp, b"k", b"v") for timestamp in timestamps], codec=codec)
-    applied = rules(message_timestamp_before_max_ms=before, message_timestamp_after_max_ms=after)
+    applied = rules(
+        message_timestamp_before_max_ms=before_max_ms, message_timestamp_after_max_ms=after_max_ms
+    )
     if not refused_ones:
         assert code_of(data, applied) == ErrorCode.NONE
         return
     error = refused(data, applied)
     assert error.code == ErrorCode.INVALID_TIMESTAMP
-    assert [found.batch_index for found in error.record_errors] == refused_ones
+    assert [record_error.batch_index for record_error in error.record_errors] == refused_ones
     assert f"timestamp {timestamps[refused_ones[0]]}" in error.record_errors[0].message
 
 
@@ -194,7 +200,7 @@ def test_compacted_topics_want_keys(codec: str) -> None:
     records = [Record(0, 5, key, b"v") for key in (None, b"k", None, b"", None, None)]
     error = refused(build_batch(records, codec=codec), rules(compact=True))
     assert error.code == ErrorCode.INVALID_RECORD
-    assert [found.batch_index for found in error.record_errors] == [0, 2, 4, 5]
+    assert [record_error.batch_index for record_error in error.record_errors] == [0, 2, 4, 5]
     assert "topic-0 is compacted" in error.record_errors[0].message
     assert str(error.detail).startswith("4 of 6 records refused: record 0: ")
     assert str(error.detail).count("; record ") == 2
@@ -206,7 +212,7 @@ def test_a_wrong_timestamp_decides_over_a_missing_key() -> None:
     applied = rules(compact=True, message_timestamp_before_max_ms=10)
     error = refused(build_batch(records), applied)
     assert error.code == ErrorCode.INVALID_TIMESTAMP
-    assert [found.batch_index for found in error.record_errors] == [0, 1]
+    assert [record_error.batch_index for record_error in error.record_errors] == [0, 1]
 
 
 @pytest.mark.parametrize("source", CODECS)
@@ -418,8 +424,8 @@ def test_the_header_that_is_handed_on_is_the_one_in_the_bytes(
     codec: str, changes: dict[str, Any], claimed_ms: int
 ) -> None:
     """Code behind the validator does not read it again."""
-    sent = build_batch(RECORDS, codec=codec)
-    set_timestamps(sent, 0, CODEC_NAMES.index(codec), claimed_ms)
-    records, header = check(sent, rules(**changes))
+    claimed_batch = build_batch(RECORDS, codec=codec)
+    set_timestamps(claimed_batch, 0, CODEC_NAMES.index(codec), claimed_ms)
+    records, header = check(claimed_batch, rules(**changes))
     assert repr(header) == repr(read_header(records))
     assert crc_is_valid(records, 0, header.size_bytes)

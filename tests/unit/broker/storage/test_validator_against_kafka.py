@@ -325,12 +325,12 @@ def judge(rules: AppendRules, now_ms: int, records: bytes) -> Verdict:
     try:
         header = read_produced_header(memory)
         check_produce_version(memory, header, PRODUCE_VERSION)
-        taken, _ = check_and_number(memory, rules, 0, 0, now_ms, header=header)
+        numbered, _ = check_and_number(memory, rules, 0, 0, now_ms, header=header)
     except InvalidRecordsError as error:
         return Verdict(error.code, [e.batch_index for e in error.record_errors], True, b"")
     except KafkaError as error:
         return Verdict(error.code, [], error.code == ErrorCode.CORRUPT_MESSAGE, b"")
-    return Verdict(ErrorCode.NONE, [], False, comparable(taken))
+    return Verdict(ErrorCode.NONE, [], False, comparable(numbered))
 
 
 def topic_rules(own: dict[str, str]) -> AppendRules:

@@ -107,9 +107,9 @@ class World:
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
-    made = World(tmp_path / "data")
-    yield made
-    made.close()
+    new_world = World(tmp_path / "data")
+    yield new_world
+    new_world.close()
 
 
 def fill(log: PartitionLog, count: int = 10) -> None:
@@ -339,9 +339,9 @@ def test_a_round_that_ended_as_the_broker_stopped_writes_nothing(world: World) -
     ended = world.calls.get(timeout=WAIT_S)
     world.cleaner.close()
     checkpoint = Path(world.manager.directories[0].path, names.CLEANER_OFFSETS)
-    before = checkpoint.read_text()
+    old_text = checkpoint.read_text()
     ended()
-    assert checkpoint.read_text() == before
+    assert checkpoint.read_text() == old_text
     assert world.armed_ms == []
 
 

@@ -58,11 +58,11 @@ def test_replaced_segments_are_served_from_the_new_files(new_log: NewLog) -> Non
     log.disk.run_after = lambda _delay_ms, task: later.append(task)
     old = list(log.segments)[:4]
     _clean(log, {0: [0], 2: [2, 3]})
-    held = log_reads.read(log, 1, 1000, end_offset=4, min_one_batch=True).records
+    records = log_reads.read(log, 1, 1000, end_offset=4, min_one_batch=True).records
     assert replace_segments(log, [0, 2], old)
     assert log.segments.base_offsets == [0, 2, 4]
     assert values_of(log) == [b"0", b"2", b"3"]
-    assert len(bytes(held)) > 0
+    assert len(bytes(records)) > 0
     assert f"{1:020d}.snapshot.deleted" in names_of(log, ".deleted")
     assert f"{2:020d}.snapshot" in names_of(log, ".snapshot")
     for task in later:
@@ -87,7 +87,7 @@ def test_a_crash_at_any_step_of_a_replacement_leaves_the_old_or_the_new(
     tmp_path: Path, *, loses_power: bool
 ) -> None:
     """Every step is tried, until the replacement has no further one."""
-    seen = set()
+    outcomes = set()
     for step, files, manager, log in logs_on_faulty_files(tmp_path, 200, 4):
         root = log.log_directory
         _clean(log, {0: [0], 2: [2, 3]})
@@ -105,11 +105,11 @@ def test_a_crash_at_any_step_of_a_replacement_leaves_the_old_or_the_new(
         files.cut_at = -1
         abandon(manager)
         again = open_manager(root, files=files)
-        found = again.logs[log.name]
-        values = tuple(values_of(found))
+        reopened = again.logs[log.name]
+        values = tuple(values_of(reopened))
         assert values in {(b"0", b"1", b"2", b"3"), (b"0", b"2", b"3")}
-        assert not names_of(found, ".cleaned", ".swap", ".deleted")
-        seen.add(values)
+        assert not names_of(reopened, ".cleaned", ".swap", ".deleted")
+        outcomes.add(values)
         abandon(again)
         files.forget_pins()
         shutil.rmtree(root)
@@ -117,7 +117,7 @@ def test_a_crash_at_any_step_of_a_replacement_leaves_the_old_or_the_new(
             break
     else:
         pytest.fail("200 steps and no end")
-    assert len(seen) == 2
+    assert len(outcomes) == 2
 
 
 def test_a_replacement_without_room_is_undone_or_ends_the_directory(tmp_path: Path) -> None:
@@ -170,8 +170,8 @@ def test_the_last_value_of_every_key_is_left(new_log: NewLog) -> None:
     log = new_log(cleanup_policy="compact")
     for number in range(5):
         put(log, (b"a", b"%d" % number), (b"b", b"%d" % number), (b"k%d" % number, b"once"))
-    found = roll_and_compact(log)
-    assert (found.first_dirty_offset, found.end_offset, log.clean_offset) == (0, 15, 15)
+    selection = roll_and_compact(log)
+    assert (selection.first_dirty_offset, selection.end_offset, log.clean_offset) == (0, 15, 15)
     once = [(3 * number + 2, b"k%d" % number, b"once") for number in range(4)]
     assert found_in(log) == [*once, (12, b"a", b"4"), (13, b"b", b"4"), (14, b"k4", b"once")]
     assert log.log_start_offset == 0
@@ -252,15 +252,15 @@ def test_more_keys_than_memory_take_more_rounds(new_log: NewLog) -> None:
     log.roll()
     rounds = 0
     while log.clean_offset is None or log.clean_offset < log.active_segment.base_offset:
-        before = log.clean_offset or 0
+        old_clean_offset = log.clean_offset or 0
         compact(log, keys_max=7)
         assert log.clean_offset is not None
-        assert log.clean_offset > before
+        assert log.clean_offset > old_clean_offset
         rounds += 1
     assert rounds >= 60 // 7
-    found = found_in(log)
-    assert [key for _, key, _ in found] == [b"key-%02d" % n for n in range(59)] + [b"a", b"key-59"]
-    assert {value for _, key, value in found if key != b"a"} == {b"2"}
+    rows = found_in(log)
+    assert [key for _, key, _ in rows] == [b"key-%02d" % n for n in range(59)] + [b"a", b"key-59"]
+    assert {value for _, key, value in rows if key != b"a"} == {b"2"}
 
 
 def test_a_batch_of_more_keys_than_memory_is_done_in_parts(new_log: NewLog) -> None:
@@ -390,12 +390,12 @@ def test_old_tombstones_go_by_the_age_of_their_segment(new_log: NewLog) -> None:
 def found_in_old(log: PartitionLog) -> list[tuple[int, bytes | None, bytes | None]]:
     from minibroker.kafka.records.conversion import read_records  # noqa: PLC0415
 
-    found = []
+    rows = []
     for segment in log.segments:
         content = Path(segment.log_path).read_bytes()
         for position, header in segment.headers():
-            found += [(r.offset, r.key, r.value) for r in read_records(content, position, header)]
-    return found
+            rows += [(r.offset, r.key, r.value) for r in read_records(content, position, header)]
+    return rows
 
 
 def test_a_segment_that_went_meanwhile_ends_the_round(new_log: NewLog) -> None:

@@ -43,12 +43,12 @@ def test_rows_tell_what_the_records_are(records: list[Record], codec: str) -> No
     header = read_header(batch)
     body, start, end = unfold(batch, 0, header)
     rows = read_rows(body, start, end, header.count)
-    found = [
+    row_fields = [
         (7 + row.offset_delta, header.base_timestamp + row.timestamp_delta, row.key, row.has_value)
         for row in rows
     ]
     expected = decode_records(batch)
-    assert found == [(r.offset, r.timestamp, r.key, r.value is not None) for r in expected]
+    assert row_fields == [(r.offset, r.timestamp, r.key, r.value is not None) for r in expected]
     assert copy_rows(body, rows) == body[start:end]
     deltas = [row.timestamp_delta for row in rows]
     assert copy_rows_with_deltas(body, rows, deltas) == body[start:end]

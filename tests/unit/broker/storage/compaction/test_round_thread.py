@@ -136,7 +136,7 @@ class Loop:
 
     def begin(self, log: PartitionLog) -> RoundThread:
         work = plan_round(log, candidate_of(facts_of(log), NOW_MS), NOW_MS)
-        made = RoundThread(
+        thread = RoundThread(
             work,
             SETTINGS,
             clock=ManualClock(),
@@ -145,8 +145,8 @@ class Loop:
             worker=TestRunner(self.run_later),
             on_end=self.ends.append,
         )
-        made.start()
-        return made
+        thread.start()
+        return thread
 
 
 def dirty(new_log: NewLog) -> PartitionLog:

@@ -55,9 +55,9 @@ def test_a_segment_with_its_indexes(tmp_path: Path) -> None:
     assert segment.modified_ms == 1_600_000_000_123
     assert segment.txn_index.read() == aborted
     for number in range(40):
-        found = segment.find_batch(100 + 3 * number)
-        assert found is not None
-        assert found[2] == 100 + 3 * number
+        place = segment.find_batch(100 + 3 * number)
+        assert place is not None
+        assert place[2] == 100 + 3 * number
     disk.close()
 
 

@@ -42,36 +42,36 @@ def of(*segments: Fake, **fields: object) -> Candidate:
 
 
 def test_everything_but_the_active_segment_is_dirty_at_first() -> None:
-    found = of(Fake(0), Fake(100), Fake(200))
-    assert (found.first_dirty_offset, found.end_offset) == (0, 200)
-    assert (found.clean_bytes, found.dirty_bytes) == (0, 200)
-    assert found.dirty_ratio == 1.0
+    selection = of(Fake(0), Fake(100), Fake(200))
+    assert (selection.first_dirty_offset, selection.end_offset) == (0, 200)
+    assert (selection.clean_bytes, selection.dirty_bytes) == (0, 200)
+    assert selection.dirty_ratio == 1.0
 
 
 def test_compacted_segments_are_clean() -> None:
-    found = of(Fake(0, 300), Fake(100), Fake(200), checkpoint=100)
-    assert (found.first_dirty_offset, found.end_offset) == (100, 200)
-    assert found.dirty_ratio == 0.25
-    assert not found.is_worth_it(0.25)
-    assert found.is_worth_it(0.24)
+    selection = of(Fake(0, 300), Fake(100), Fake(200), checkpoint=100)
+    assert (selection.first_dirty_offset, selection.end_offset) == (100, 200)
+    assert selection.dirty_ratio == 0.25
+    assert not selection.is_worth_it(0.25)
+    assert selection.is_worth_it(0.24)
 
 
 def test_a_log_that_is_clean_is_not_worth_a_round() -> None:
-    found = of(Fake(0), Fake(100), checkpoint=100)
-    assert found.dirty_bytes == 0
-    assert not found.is_worth_it(0.0)
+    selection = of(Fake(0), Fake(100), checkpoint=100)
+    assert selection.dirty_bytes == 0
+    assert not selection.is_worth_it(0.0)
     assert not of(Fake(0, 0)).is_worth_it(0.0)
 
 
 def test_a_segment_that_was_compacted_in_part_counts_twice() -> None:
     """As in Kafka, both passes read its bytes."""
-    found = of(Fake(0), Fake(100), Fake(200), checkpoint=150)
-    assert (found.clean_bytes, found.dirty_bytes) == (200, 100)
+    selection = of(Fake(0), Fake(100), Fake(200), checkpoint=150)
+    assert (selection.clean_bytes, selection.dirty_bytes) == (200, 100)
 
 
 def test_an_undecided_transaction_ends_the_dirty_part() -> None:
-    found = of(Fake(0), Fake(100), Fake(200), Fake(300), stable_end=250)
-    assert found.end_offset == 200
+    selection = of(Fake(0), Fake(100), Fake(200), Fake(300), stable_end=250)
+    assert selection.end_offset == 200
     assert of(Fake(0), Fake(100), Fake(200), stable_end=50).dirty_bytes == 0
 
 
@@ -108,7 +108,7 @@ def test_records_without_a_time_and_clean_ones_are_never_due() -> None:
 
 
 def group(*segments: GroupFacts, end: int = 1000, count_max: int = 100) -> list[list[int]]:
-    found = group_segments(
+    groups = group_segments(
         segments,
         end_offset=end,
         segment_bytes=1000,
@@ -116,7 +116,7 @@ def group(*segments: GroupFacts, end: int = 1000, count_max: int = 100) -> list[
         offset_span_max=10_000,
         count_max=count_max,
     )
-    return [[facts.base_offset for facts in group] for group in found]
+    return [[facts.base_offset for facts in group] for group in groups]
 
 
 def test_segments_are_grouped_up_to_the_size_of_one() -> None:

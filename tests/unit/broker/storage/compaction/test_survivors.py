@@ -187,16 +187,18 @@ def record(offset: int, key: bytes | None, value: bytes | None = b"v", time: int
 
 
 def left_of(rules: Survivors, whole: bytes, *, keeps_old_tombstones: bool = True) -> bytes | None:
-    left = rules.of_batch(whole, 0, read_header(whole), keeps_old_tombstones=keeps_old_tombstones)
-    return None if left is None else bytes(left)
+    survivor = rules.of_batch(
+        whole, 0, read_header(whole), keeps_old_tombstones=keeps_old_tombstones
+    )
+    return None if survivor is None else bytes(survivor)
 
 
-def check(left: bytes | None) -> tuple[BatchHeader, list[Record]]:
-    assert left
-    header = read_header(left)
-    assert crc_is_valid(left, 0, header.size_bytes)
-    assert header.size_bytes == len(left)
-    return header, decode_records(left)
+def check(survivor: bytes | None) -> tuple[BatchHeader, list[Record]]:
+    assert survivor
+    header = read_header(survivor)
+    assert crc_is_valid(survivor, 0, header.size_bytes)
+    assert header.size_bytes == len(survivor)
+    return header, decode_records(survivor)
 
 
 def test_a_batch_that_loses_nothing_is_left_as_it_is() -> None:
@@ -210,8 +212,8 @@ def test_a_batch_that_loses_nothing_is_left_as_it_is() -> None:
 def test_overwritten_records_go_and_the_numbers_of_the_batch_stay(codec: str) -> None:
     records = [record(10, b"a"), record(11, b"b", time=7), record(12, b"c", time=5)]
     whole = batch(*records, codec=codec, leader_epoch=3)
-    header, kept = check(left_of(survivors({b"a": 90, b"b": 11, b"c": 99}), whole))
-    assert kept == [records[1]]
+    header, remaining = check(left_of(survivors({b"a": 90, b"b": 11, b"c": 99}), whole))
+    assert remaining == [records[1]]
     assert (header.base_offset, header.last_offset, header.count) == (10, 12, 1)
     assert header.base_timestamp == header.max_timestamp == records[1].timestamp
     assert (header.leader_epoch, header.codec) == (3, CODEC_NAMES.index(codec))
@@ -227,8 +229,8 @@ def test_producer_and_sequence_of_the_batch_stay() -> None:
         base_sequence=40,
         is_transactional=True,
     )
-    header, kept = check(left_of(survivors({b"a": 50, b"b": 11}), whole))
-    assert [record.key for record in kept] == [b"b"]
+    header, remaining = check(left_of(survivors({b"a": 50, b"b": 11}), whole))
+    assert [record.key for record in remaining] == [b"b"]
     assert (header.producer_id, header.producer_epoch, header.base_sequence) == (5, 2, 40)
     assert header.last_sequence == 41
     assert header.is_transactional
@@ -236,8 +238,8 @@ def test_producer_and_sequence_of_the_batch_stay() -> None:
 
 def test_headers_of_records_survive() -> None:
     rich = Record(11, NOW_MS, b"b", b"v", (("h", b"1"), ("h", None)))
-    _, kept = check(left_of(survivors({b"a": 50, b"b": 11}), batch(record(10, b"a"), rich)))
-    assert kept == [rich]
+    _, remaining = check(left_of(survivors({b"a": 50, b"b": 11}), batch(record(10, b"a"), rich)))
+    assert remaining == [rich]
 
 
 def test_nothing_left_is_nothing() -> None:
@@ -247,14 +249,14 @@ def test_nothing_left_is_nothing() -> None:
 def test_records_behind_the_map_stay() -> None:
     """The map was full: records it has not seen are the next round's."""
     whole = batch(record(10, b"a"), record(11, None), record(12, b"a"))
-    _, kept = check(left_of(survivors({b"a": 50}, latest=10), whole))
-    assert [record.offset for record in kept] == [11, 12]
+    _, remaining = check(left_of(survivors({b"a": 50}, latest=10), whole))
+    assert [record.offset for record in remaining] == [11, 12]
 
 
 def test_records_without_a_key_go() -> None:
     rules = survivors({b"b": 11})
-    _, kept = check(left_of(rules, batch(record(10, None), record(11, b"b"))))
-    assert [record.offset for record in kept] == [11]
+    _, remaining = check(left_of(rules, batch(record(10, None), record(11, b"b"))))
+    assert [record.offset for record in remaining] == [11]
     assert rules.invalid_count == 1
 
 
@@ -265,8 +267,10 @@ def test_an_empty_key_is_a_key() -> None:
 @pytest.mark.parametrize("codec", CODEC_NAMES)
 def test_a_tombstone_gets_its_delete_horizon_when_it_is_first_met(codec: str) -> None:
     records = [record(10, b"a", None), record(11, b"b")]
-    header, kept = check(left_of(survivors({b"a": 10, b"b": 11}), batch(*records, codec=codec)))
-    assert kept == records, "timestamps are those they had"
+    header, remaining = check(
+        left_of(survivors({b"a": 10, b"b": 11}), batch(*records, codec=codec))
+    )
+    assert remaining == records, "timestamps are those they had"
     assert header.attributes & DELETE_HORIZON_FLAG
     assert header.base_timestamp == HORIZON_MS
     assert header.max_timestamp == records[1].timestamp
@@ -277,10 +281,10 @@ def test_a_tombstone_goes_when_its_horizon_is_over_and_not_before() -> None:
     dated = left_of(survivors(offsets), batch(record(10, b"a", None), record(11, b"b")))
     assert dated
     assert left_of(survivors(offsets, now_ms=HORIZON_MS - 1), dated) is None
-    header, kept = check(left_of(survivors(offsets, now_ms=HORIZON_MS), dated))
-    assert [record.key for record in kept] == [b"b"]
+    header, remaining = check(left_of(survivors(offsets, now_ms=HORIZON_MS), dated))
+    assert [record.key for record in remaining] == [b"b"]
     assert header.base_timestamp == HORIZON_MS, "the horizon stays with its batch"
-    assert kept[0].timestamp == record(11, b"b").timestamp
+    assert remaining[0].timestamp == record(11, b"b").timestamp
 
 
 def test_the_horizon_is_not_put_off_by_later_rounds() -> None:
@@ -288,18 +292,18 @@ def test_the_horizon_is_not_put_off_by_later_rounds() -> None:
     dated = left_of(survivors(offsets), batch(record(10, b"a", None), record(11, b"b")))
     assert dated
     later = survivors({b"a": 10, b"b": 99}, now_ms=NOW_MS + 10)
-    header, kept = check(left_of(later, dated))
+    header, remaining = check(left_of(later, dated))
     assert header.base_timestamp == HORIZON_MS
-    assert [record.key for record in kept] == [b"a"]
+    assert [record.key for record in remaining] == [b"a"]
 
 
 def test_append_time_stays_that_of_the_batch() -> None:
     records = [record(10, b"a", None), record(11, b"b"), record(12, b"c")]
     whole = batch(*records, append_time_ms=NOW_MS)
-    header, kept = check(left_of(survivors({b"a": 10, b"b": 11, b"c": 99}), whole))
+    header, remaining = check(left_of(survivors({b"a": 10, b"b": 11, b"c": 99}), whole))
     assert header.is_append_time
     assert header.max_timestamp == NOW_MS
-    assert [record.timestamp for record in kept] == [NOW_MS, NOW_MS]
+    assert [record.timestamp for record in remaining] == [NOW_MS, NOW_MS]
     assert header.base_timestamp == HORIZON_MS
 
 
@@ -307,8 +311,8 @@ def test_the_last_batch_of_an_active_producer_stays_empty() -> None:
     fields = {"producer_id": 5, "producer_epoch": 1, "base_sequence": 7}
     whole = batch(record(10, b"a"), record(11, b"a"), codec="lz4", **fields)
     last = {5: LastRecord(11, 1)}
-    header, kept = check(left_of(survivors({b"a": 50}, last_records=last), whole))
-    assert kept == []
+    header, remaining = check(left_of(survivors({b"a": 50}, last_records=last), whole))
+    assert remaining == []
     assert (header.base_offset, header.last_offset, header.last_sequence) == (10, 11, 8)
     assert (header.count, header.codec, header.base_timestamp) == (0, 0, -1)
     assert header.max_timestamp == read_header(whole).max_timestamp
@@ -384,10 +388,10 @@ def test_old_formats_keep_their_offsets(magic: int, codec: int) -> None:
     records = [Record(10 + n, time, b"%d" % n, b"v") for n in range(4)]
     whole = bytes(build_message_set(records, magic=magic, codec=codec))
     rules = survivors({b"0": 50, b"1": 11, b"2": 12, b"3": 60})
-    left = _left_of_all(rules, whole)
-    assert _read_all(left) == records[1:3]
+    content = _left_of_all(rules, whole)
+    assert _read_all(content) == records[1:3]
     if codec:
-        assert read_header(left).base_offset == 12, "a wrapper has its last inner offset"
+        assert read_header(content).base_offset == 12, "a wrapper has its last inner offset"
 
 
 @pytest.mark.parametrize(("magic", "codec"), OLD_CODECS)
@@ -397,16 +401,16 @@ def test_old_tombstones_go_by_the_age_of_their_segment(magic: int, codec: int) -
     whole = bytes(build_message_set(records, magic=magic, codec=codec))
     offsets = {b"a": 10, b"b": 11}
     assert _left_of_all(survivors(offsets), whole) == whole
-    left = _left_of_all(survivors(offsets), whole, keeps_old_tombstones=False)
-    assert _read_all(left) == records[1:]
+    content = _left_of_all(survivors(offsets), whole, keeps_old_tombstones=False)
+    assert _read_all(content) == records[1:]
 
 
 def test_old_append_time_stays() -> None:
     records = [Record(10 + n, NOW_MS - n, b"%d" % n, b"v") for n in range(3)]
     whole = bytes(build_message_set(records, magic=1, codec=1, append_time_ms=NOW_MS))
-    left = _left_of_all(survivors({b"0": 50, b"1": 11, b"2": 12}), whole)
-    assert read_header(left).is_append_time
-    assert [(record.offset, record.timestamp) for record in _read_all(left)] == [
+    content = _left_of_all(survivors({b"0": 50, b"1": 11, b"2": 12}), whole)
+    assert read_header(content).is_append_time
+    assert [(record.offset, record.timestamp) for record in _read_all(content)] == [
         (11, NOW_MS),
         (12, NOW_MS),
     ]
@@ -415,27 +419,27 @@ def test_old_append_time_stays() -> None:
 def test_the_last_old_message_of_the_compacted_part_stays() -> None:
     records = [Record(10, NOW_MS, None, b"a"), Record(11, NOW_MS, None, b"b")]
     whole = bytes(build_message_set(records, magic=1, codec=1))
-    left = _left_of_all(survivors({}, end_offset=12), whole)
-    assert _read_all(left) == records[1:]
+    content = _left_of_all(survivors({}, end_offset=12), whole)
+    assert _read_all(content) == records[1:]
 
 
 def _left_of_all(rules: Survivors, whole: bytes, *, keeps_old_tombstones: bool = True) -> bytes:
-    left = b""
+    content = b""
     position = 0
     while position < len(whole):
         header = read_header(whole, position)
         verdict = rules.of_batch(whole, position, header, keeps_old_tombstones=keeps_old_tombstones)
         end = position + header.size_bytes
-        left += whole[position:end] if verdict is None else bytes(verdict)
+        content += whole[position:end] if verdict is None else bytes(verdict)
         position = end
-    return left
+    return content
 
 
 def _read_all(content: bytes) -> list[Record]:
-    found: list[Record] = []
+    records: list[Record] = []
     position = 0
     while position < len(content):
         header = read_header(content, position)
-        found += read_records(content, position, header)
+        records += read_records(content, position, header)
         position += header.size_bytes
-    return found
+    return records
