@@ -16,7 +16,7 @@ from minibroker.kafka.java_formats.properties import escape
 from tests.support import java
 from tests.support.peers import write_properties
 from tests.support.signed_tokens import rsa_key, token, write_key
-from tests.support.token_provider import CLIENT, Asked, TokenProvider
+from tests.support.token_provider import CLIENT, TokenProvider, TokenRequest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +35,7 @@ LOGIN = {
 }
 
 
-def comparable(asked: Asked) -> Any:
+def comparable(asked: TokenRequest) -> Any:
     """Return a request with its assertion decoded, times relative."""
     fields: dict[str, Any] = dict(asked.fields)
     for name in {"client_assertion", "assertion"} & fields.keys():
@@ -93,8 +93,8 @@ def test_a_provider_is_asked_as_kafka_asks_it(tmp_path: Path, retriever: str) ->
             is_bearer=is_bearer,
         ).token()
         stderr = ask_by_java(tmp_path, {**settings, **LOGIN}, provider.url, f"{key},{template}")
-        assert len(provider.given) == 2, stderr
-        mine, theirs = map(comparable, provider.asked)
+        assert len(provider.tokens) == 2, stderr
+        mine, theirs = map(comparable, provider.requests)
     assert mine == theirs
 
 
@@ -110,6 +110,6 @@ def test_id_and_secret_are_encoded_as_kafka_encodes_them(tmp_path: Path) -> None
         endpoint_of(provider.url, ConfigValues(settings), {}, None, SystemClock().now_ms).token()
         in_file = {name: escape(text) for name, text in settings.items()}
         stderr = ask_by_java(tmp_path, {**in_file, **LOGIN}, provider.url)
-        assert len(provider.asked) == 2, stderr
-        mine, theirs = map(comparable, provider.asked)
+        assert len(provider.requests) == 2, stderr
+        mine, theirs = map(comparable, provider.requests)
     assert mine == theirs

@@ -50,7 +50,7 @@ from minibroker.kafka.records.record import Record
 from minibroker.tools.dump_log import run_dump_log
 from minibroker.verbs.dump_log import VERB
 from tests.support.generated_logs import damage, write_logs
-from tests.support.log_tool import LogTool, Said
+from tests.support.log_tool import LogTool, ToolOutput
 from tests.support.plans import plan_from
 
 if TYPE_CHECKING:
@@ -93,13 +93,13 @@ def logs(tool: LogTool, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return made
 
 
-def ours(*arguments: str) -> Said:
+def ours(*arguments: str) -> ToolOutput:
     output, errors = io.StringIO(), io.StringIO()
     code = run_dump_log(plan_from(VERB, arguments), output, errors)
-    return Said(output.getvalue(), errors.getvalue(), code != 0)
+    return ToolOutput(output.getvalue(), errors.getvalue(), code != 0)
 
 
-def assert_same(tool: LogTool, *arguments: str) -> Said:
+def assert_same(tool: LogTool, *arguments: str) -> ToolOutput:
     theirs, mine = tool.dump(*arguments), ours(*arguments)
     assert mine.failed == theirs.failed, (arguments, mine.errors, theirs.errors)
     if theirs.failed:

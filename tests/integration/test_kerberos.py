@@ -23,7 +23,7 @@ from tests.golden.record_kerberos import RECORDED
 from tests.support import kerberos
 from tests.support.certificates import authority_pem, broker_certificate, pem_of
 from tests.support.kerberos import ALICE, BROKER, Kdc, running_kdc
-from tests.support.secured_clients import missing_client, told_by
+from tests.support.secured_clients import missing_client, outcomes_of
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ def test_clients_write_and_read_with_a_keytab(
     ]
     for case in cases:
         broker.create_topic(case["topic"])
-    found = told_by(client, cases)
+    found = outcomes_of(client, cases)
     assert found == {name: {"read": name} for name in (KERBEROS, BEHIND_TLS)}
 
 

@@ -102,9 +102,9 @@ def test_followers_log_in_with_a_token_of_a_provider(tmp_path: Path, proof: str)
         with Cluster(3, config=settings, topics=["t"]) as cluster:
             wait_until(lambda: cluster.in_sync("t") == [0, 1, 2], "all replicas are in sync")
             produce_to_all(cluster)
-        assert provider.given
+        assert provider.tokens
         fields = {"grant_type": "client_credentials", "scope": "kafka"}
-        for asked in provider.asked:
+        for asked in provider.requests:
             assert fields.items() <= asked.fields.items()
             assert ("client_assertion" in asked.fields) is not is_secret
 

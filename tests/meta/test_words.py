@@ -67,6 +67,7 @@ ROOMS_OF_TESTS = [
     "property",
     "scenario",
     "simulation",
+    "support",
     "unit",
 ]
 """Folders of tests whose names are checked too; the others follow."""

@@ -180,7 +180,7 @@ def test_a_login_by_a_token_of_a_provider(believing: Broker, names: str) -> None
             given["sasl.oauthbearer.client.id"] = CLIENT[0]
             given["sasl.oauthbearer.client.secret"] = CLIENT[1]
         ask_read_and_write(kafka_of(believing.bootstrap, None, given), names)
-        assert len(provider.asked) == 1
+        assert len(provider.requests) == 1
 
 
 def test_the_own_client_signs_an_assertion(believing: Broker, tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_the_own_client_signs_an_assertion(believing: Broker, tmp_path: Path) ->
             batches = read_range(options, OffsetRange("orders", 0, 0, 10))
             assert sum(batch.num_rows for batch in batches) == 10
             close_idle()
-        assert len(provider.asked) == 1
+        assert len(provider.requests) == 1
 
 
 def test_a_token_that_is_not_believed_is_one_sentence(believing: Broker, tmp_path: Path) -> None:

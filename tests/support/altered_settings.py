@@ -31,8 +31,8 @@ def check_settings(peer: KafkaPeer | Minibroker) -> None:
     """
     altered = altered_settings(peer)
     if altered:
-        what = f"{peer.address} has its usual settings: {altered} was set and not taken back"
-        wait_until(lambda: not altered_settings(peer), what, APPLIED_S)
+        condition = f"{peer.address} has its usual settings: {altered} was set and not taken back"
+        wait_until(lambda: not altered_settings(peer), condition, APPLIED_S)
 
 
 def altered_settings(peer: KafkaPeer | Minibroker) -> dict[str, str]:

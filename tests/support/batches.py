@@ -146,18 +146,22 @@ def describe(records: bytes | None) -> list[dict[str, Any]] | str | None:
     """
     if records is None:
         return None
-    found: list[dict[str, Any]] = []
+    descriptions: list[dict[str, Any]] = []
     position = 0
     while position < len(records):
-        left = len(records) - position
-        size = struct.unpack_from(">i", records, position + 8)[0] + LENGTH_START if left > 12 else 0
-        if left < 17 or left < size:
-            found.append({"cut_after_bytes": left})
+        remaining = len(records) - position
+        size = (
+            struct.unpack_from(">i", records, position + 8)[0] + LENGTH_START
+            if remaining > 12
+            else 0
+        )
+        if remaining < 17 or remaining < size:
+            descriptions.append({"cut_after_bytes": remaining})
             break
         whole = records[position : position + size]
-        found.append(_describe_batch(whole) if whole[16] == 2 else _describe_message(whole))
+        descriptions.append(_describe_batch(whole) if whole[16] == 2 else _describe_message(whole))
         position += size
-    return found
+    return descriptions
 
 
 def _describe_message(whole: bytes) -> dict[str, Any]:

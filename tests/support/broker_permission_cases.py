@@ -22,9 +22,9 @@ BROKER_CASES: Final[dict[str, Case]] = {}
 def _case(name: str, version: int, fields: dict[str, Any], *permissions: Any) -> None:
     """Add a case, with `_ALTER`, which does not replace CLUSTER_ACTION."""
     api = name.partition(" ")[0]
-    given = (_ACTION, *(permissions or (_ALTER,)))
-    made = Case(api, version, lambda _world, _step: fields, given, _OLD)
-    BROKER_CASES[f"{name} v{version}"] = made
+    needed = (_ACTION, *(permissions or (_ALTER,)))
+    case = Case(api, version, lambda _world, _step: fields, needed, _OLD)
+    BROKER_CASES[f"{name} v{version}"] = case
 
 
 _BY_A_CONTROLLER: Final = {

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 def broken_things(*directories: Path | str, is_strict: bool = True) -> list[str]:
     """Return one line for each finding that is no note. Without `is_strict`, a crash is excused."""
-    said, errors = io.StringIO(), io.StringIO()
+    output, errors = io.StringIO(), io.StringIO()
     arguments = CheckPlan(
         tuple(str(directory) for directory in directories),
         is_deep=True,
         is_strict=is_strict,
         is_quiet=True,
     )
-    run_check_log(arguments, said, errors)
+    run_check_log(arguments, output, errors)
     assert not errors.getvalue(), errors.getvalue()
-    return said.getvalue().splitlines()[:-1]
+    return output.getvalue().splitlines()[:-1]

@@ -49,9 +49,9 @@ class Client(NamedTuple):
 def _partitions_once_known(ask: Callable[[], list[int]]) -> list[int]:
     """Ask until the broker names partitions: a new one learns of them a bit later."""
     deadline = time.monotonic() + DEADLINE_SECONDS
-    while not (known := ask()):
+    while not (partitions := ask()):
         assert time.monotonic() < deadline, f"no partitions after {DEADLINE_SECONDS} s"
-    return known
+    return partitions
 
 
 # --- confluent-kafka (librdkafka) ---------------------------------------------------------------
@@ -79,8 +79,8 @@ def confluent_produce(address: str, topic: str, codec: str, prefix: str, count: 
     for n in range(count):
         producer.produce(topic, key=f"k{n}", value=f"{prefix}{n}", on_delivery=delivered)
         producer.poll(0)
-    left = producer.flush(DEADLINE_SECONDS)
-    assert not left, f"{left} records were not acknowledged"
+    remaining = producer.flush(DEADLINE_SECONDS)
+    assert not remaining, f"{remaining} records were not acknowledged"
     assert not failures, failures[:3]
 
 
@@ -92,12 +92,12 @@ def confluent_consume(address: str, topic: str, count: int) -> list[str]:
         {"bootstrap.servers": address, "group.id": "reader", "enable.auto.commit": False}
     )
     try:
-        known = _partitions_once_known(
+        partitions = _partitions_once_known(
             lambda: list(
                 consumer.list_topics(topic, timeout=POLL_SECONDS * 50).topics[topic].partitions
             )
         )
-        consumer.assign([TopicPartition(topic, index, OFFSET_BEGINNING) for index in known])
+        consumer.assign([TopicPartition(topic, index, OFFSET_BEGINNING) for index in partitions])
         values: list[str] = []
         deadline = time.monotonic() + DEADLINE_SECONDS
         while time.monotonic() < deadline:
@@ -125,12 +125,12 @@ def kafka_python_produce(address: str, topic: str, codec: str, prefix: str, coun
         linger_ms=2,
     )
     try:
-        sent = [
+        futures = [
             producer.send(topic, key=b"k%d" % n, value=f"{prefix}{n}".encode())
             for n in range(count)
         ]
         producer.flush(DEADLINE_SECONDS)
-        for future in sent:
+        for future in futures:
             future.get(DEADLINE_SECONDS)
     finally:
         producer.close()
@@ -141,16 +141,18 @@ def kafka_python_consume(address: str, topic: str, count: int) -> list[str]:
     kafka = kafka_python()
     consumer = kafka.KafkaConsumer(bootstrap_servers=address, enable_auto_commit=False)
     try:
-        known = _partitions_once_known(lambda: list(consumer.partitions_for_topic(topic) or ()))
-        places = [kafka.TopicPartition(topic, index) for index in known]
+        partitions = _partitions_once_known(
+            lambda: list(consumer.partitions_for_topic(topic) or ())
+        )
+        places = [kafka.TopicPartition(topic, index) for index in partitions]
         consumer.assign(places)
         consumer.seek_to_beginning(*places)
         values: list[str] = []
         deadline = time.monotonic() + DEADLINE_SECONDS
         while time.monotonic() < deadline:
-            found = consumer.poll(timeout_ms=int(POLL_SECONDS * 1000))
-            values += [record.value.decode() for records in found.values() for record in records]
-            if not found and len(values) >= count:
+            batches = consumer.poll(timeout_ms=int(POLL_SECONDS * 1000))
+            values += [record.value.decode() for records in batches.values() for record in records]
+            if not batches and len(values) >= count:
                 break
         return values
     finally:
@@ -180,11 +182,11 @@ def aiokafka_produce(address: str, topic: str, codec: str, prefix: str, count: i
         )
         await producer.start()
         try:
-            sent = [
+            futures = [
                 await producer.send(topic, key=b"k%d" % n, value=f"{prefix}{n}".encode())
                 for n in range(count)
             ]
-            await asyncio.wait_for(asyncio.gather(*sent), DEADLINE_SECONDS)
+            await asyncio.wait_for(asyncio.gather(*futures), DEADLINE_SECONDS)
         finally:
             await producer.stop()
 
@@ -209,9 +211,9 @@ def aiokafka_consume(address: str, topic: str, count: int) -> list[str]:
             values: list[str] = []
             deadline = time.monotonic() + DEADLINE_SECONDS
             while time.monotonic() < deadline:
-                found = await consumer.getmany(timeout_ms=int(POLL_SECONDS * 1000))
-                values += [r.value.decode() for records in found.values() for r in records]
-                if not found and len(values) >= count:
+                batches = await consumer.getmany(timeout_ms=int(POLL_SECONDS * 1000))
+                values += [r.value.decode() for records in batches.values() for r in records]
+                if not batches and len(values) >= count:
                     break
             return values
         finally:

@@ -57,12 +57,12 @@ def codec_of(name: str) -> ApiCodec:
 @functools.cache
 def _structs(message: Any) -> dict[str, type[Message]]:
     """Return field → class of the struct (or of the array's elements) that it holds."""
-    found = {}
+    structs = {}
     for field, hint in typing.get_type_hints(message.__init__).items():
         for candidate in _parts_of(hint):
             if isinstance(candidate, type) and issubclass(candidate, Message):
-                found[field] = candidate
-    return found
+                structs[field] = candidate
+    return structs
 
 
 def _parts_of(hint: Any) -> list[Any]:

@@ -113,14 +113,14 @@ def compact(
     pace: NoHurry | None = None,
 ) -> Candidate:
     """Run one round over everything that is closed, at any ratio; return its candidate."""
-    found = candidate_of(facts_of(log), now_ms)
+    candidate = candidate_of(facts_of(log), now_ms)
     offsets = OffsetMap(keys_max * 160, 1.0)
-    work = plan_round(log, found, now_ms)
+    work = plan_round(log, candidate, now_ms)
     cleaning = Cleaning(
         work, offsets, pace or NoHurry(), log.files, chunk_bytes, work.replace_segments
     )
     log.clean_offset = cleaning.run()
-    return found
+    return candidate
 
 
 def roll_and_compact(log: PartitionLog, now_ms: int = NOW_MS, **options: int) -> Candidate:

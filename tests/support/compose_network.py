@@ -164,10 +164,10 @@ def missing() -> str | None:
     """Return why no such network can be made here, None if one can."""
     if os.geteuid() != 0:
         return "only root makes network namespaces"
-    made = subprocess.run(
+    trial = subprocess.run(
         ["unshare", "--net", "ip", "link", "set", "lo", "up"],
         capture_output=True,
         text=True,
         check=False,
     )
-    return made.stderr.strip() if made.returncode else None
+    return trial.stderr.strip() if trial.returncode else None

@@ -63,7 +63,7 @@ mount -t tmpfs tmpfs "$mounts/root/tmp"
 chmod 1777 "$mounts/root/tmp"
 exec chroot "$mounts/root" "$@"
 """
-_NAMED: Final = 'hostname "$1"; shift; exec "$@"'
+_WITH_HOST_NAME: Final = 'hostname "$1"; shift; exec "$@"'
 _ENVIRONMENT: Final = (
     "env",
     "-i",
@@ -139,11 +139,15 @@ class Container:
         arguments = [str(layer), sys.base_prefix, str(self._mounts)]
         # `chroot` starts in the root; the image's working directory is its user's home.
         home = ["sh", "-c", f"cd /home/minibroker; exec {shlex.join(inside)}"]
-        named = [] if hostname is None else ["unshare", "--uts", "sh", "-c", _NAMED, "sh", hostname]
+        prefix = (
+            []
+            if hostname is None
+            else ["unshare", "--uts", "sh", "-c", _WITH_HOST_NAME, "sh", hostname]
+        )
         self.process = ManagedProcess(
             [
                 *self._network,
-                *named,
+                *prefix,
                 "unshare",
                 "--mount",
                 "sh",

@@ -33,17 +33,17 @@ class CountedWork:
         self._hold = 0
         self._depth = 0
         """Frames of minibroker on the stack of this thread."""
-        self._before: Any = None
+        self._old_trace: Any = None
 
     def __enter__(self) -> CountedWork:
-        self._before = sys.gettrace()
+        self._old_trace = sys.gettrace()
         threading.settrace(self._trace_beside)
         sys.settrace(self._trace_call)
         return self
 
     def __exit__(self, *_: object) -> None:
-        sys.settrace(self._before)
-        threading.settrace(self._before)
+        sys.settrace(self._old_trace)
+        threading.settrace(self._old_trace)
 
     def reset(self) -> None:
         """Count anew."""

@@ -41,15 +41,15 @@ def lines(steps: Iterable[Step], started_s: float) -> Iterator[str]:
         by_worker[step.worker].append(step)
         by_module[step.module] += step.duration_s
         by_test[step.nodeid] += step.duration_s
-    for worker, taken in sorted(by_worker.items()):
-        last = max(taken, key=lambda step: step.stopped_s)
-        busy_s = sum(step.duration_s for step in taken)
+    for worker, work in sorted(by_worker.items()):
+        last = max(work, key=lambda step: step.stopped_s)
+        busy_s = sum(step.duration_s for step in work)
         yield (
             f"{worker}: in tests for {busy_s:.0f} s, "
             f"ended after {last.stopped_s - started_s:.0f} s with {last.module}"
         )
-    for durations, shown in ((by_module, MODULES_SHOWN), (by_test, TESTS_SHOWN)):
+    for durations, count in ((by_module, MODULES_SHOWN), (by_test, TESTS_SHOWN)):
         yield ""
         long = [item for item in durations.items() if item[1] >= SHORTEST_SHOWN_S]
         longest = sorted(long, key=lambda item: item[1], reverse=True)
-        yield from (f"{duration_s:7.1f} s  {name}" for name, duration_s in longest[:shown])
+        yield from (f"{duration_s:7.1f} s  {name}" for name, duration_s in longest[:count])

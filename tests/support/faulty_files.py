@@ -89,14 +89,14 @@ class FaultyFiles(Files):
 
     def _note_names(self, directory: str) -> None:
         """Note that a directory is synced: its names are durable, and new files as they are."""
-        found: dict[str, int] = {}
+        inodes: dict[str, int] = {}
         with os.scandir(directory) as entries:
             for entry in entries:
-                found[entry.name] = self._inode(entry.path)
+                inodes[entry.name] = self._inode(entry.path)
                 if entry.is_dir():
-                    self._names.setdefault(found[entry.name], {})
+                    self._names.setdefault(inodes[entry.name], {})
         number = self._inode(directory)
-        self._names[number] = found
+        self._names[number] = inodes
         for changes in self._changes:
             changes[:] = [change for change in changes if change[0] != number]
 

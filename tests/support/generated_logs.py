@@ -51,22 +51,24 @@ def fill(log: PartitionLog, chance: random.Random, *, magic: int) -> None:
         records = _records(chance, with_headers=magic == 2)
         codec = chance.choice(codecs)
         if magic < 2:
-            sent = build_message_set(
+            records_to_send = build_message_set(
                 [record._replace(headers=()) for record in records],
                 magic=magic,
                 codec=CODEC_NAMES.index(codec),
                 base_offset=0,
             )
-            append_records(log, memoryview(sent), 0, NOW_MS)
+            append_records(log, memoryview(records_to_send), 0, NOW_MS)
         else:
             is_transactional = chance.random() < 0.3
-            given = {}
+            producer_fields = {}
             if is_transactional or chance.random() < 0.3:
-                given = {**PRODUCER, "base_sequence": sequence}
+                producer_fields = {**PRODUCER, "base_sequence": sequence}
                 sequence += len(records)
-            sent = build_batch(records, codec=codec, is_transactional=is_transactional, **given)
+            records_to_send = build_batch(
+                records, codec=codec, is_transactional=is_transactional, **producer_fields
+            )
             epoch += chance.random() < 0.2
-            append_records(log, memoryview(sent), epoch, NOW_MS)
+            append_records(log, memoryview(records_to_send), epoch, NOW_MS)
             if is_transactional:
                 marker = build_marker(
                     TransactionMarker(chance.random() < 0.5, 4), timestamp_ms=NOW_MS, **PRODUCER
@@ -78,7 +80,7 @@ def fill(log: PartitionLog, chance: random.Random, *, magic: int) -> None:
 def fetch(leader: PartitionLog, follower: PartitionLog, max_bytes: int) -> None:
     """Copy the leader's log like a follower, `max_bytes` a fetch: the last batch may be cut."""
     while follower.log_end_offset < leader.log_end_offset:
-        found = log_reads.read(
+        fetched = log_reads.read(
             leader,
             follower.log_end_offset,
             max_bytes,
@@ -86,7 +88,7 @@ def fetch(leader: PartitionLog, follower: PartitionLog, max_bytes: int) -> None:
             min_one_batch=True,
         )
         assert (
-            follower.append_as_follower(found.records, leader.epochs.history.latest_epoch)
+            follower.append_as_follower(fetched.records, leader.epochs.history.latest_epoch)
             is not None
         )
 

@@ -51,8 +51,8 @@ class GroupMember:
     @property
     def has(self) -> list[int]:
         """Return its partitions."""
-        said = self.lines("has")
-        return [int(number) for number in said[-1]] if said else []
+        lists = self.lines("has")
+        return [int(number) for number in lists[-1]] if lists else []
 
     @property
     def assignments(self) -> list[list[str]]:
@@ -64,9 +64,9 @@ class GroupMember:
         """Return the values that it read, in order."""
         return [words[0] for words in self.lines("read")]
 
-    def wait_until(self, probe: Callable[[], bool], what: str) -> None:
+    def wait_until(self, probe: Callable[[], bool], event: str) -> None:
         """Wait until `probe` is true, while the member runs. Raises StartError."""
-        self.process.wait_until(probe, WAIT_S, what)
+        self.process.wait_until(probe, WAIT_S, event)
 
     def kill(self) -> None:
         """Send SIGKILL: the member does not leave the group."""
@@ -85,10 +85,10 @@ class KcatMember(GroupMember):
     @property
     def has(self) -> list[int]:
         """Return its partitions: the last of kcat's lines about its group."""
-        said = [line for line in self.lines("%") if line[0] == "Group"]
-        if not said or "assigned:" not in said[-1]:
+        lines = [line for line in self.lines("%") if line[0] == "Group"]
+        if not lines or "assigned:" not in lines[-1]:
             return []
-        places = said[-1][said[-1].index("assigned:") + 1 :]
+        places = lines[-1][lines[-1].index("assigned:") + 1 :]
         return sorted(int(place.strip("[],")) for place in places if place.startswith("["))
 
 

@@ -18,7 +18,7 @@ class HeldDisk(Caller):
     """A disk whose fsyncs wait for the test after `hold`."""
 
     def __init__(self) -> None:
-        self.held: list[Callable[[], None]] | None = None
+        self.tasks: list[Callable[[], None]] | None = None
         self.error: StorageError | None = None
         """The error that every fsync ends with, None for success."""
 
@@ -28,24 +28,24 @@ class HeldDisk(Caller):
                 task()
             done(self.error)
 
-        if self.held is None:
+        if self.tasks is None:
             run()
         else:
-            self.held.append(run)
+            self.tasks.append(run)
 
     def flusher(self) -> Flusher:
         """Return the value for `AppendQueue.flusher`, for every log directory."""
         return Flusher(Workers.by(self).flushes)
 
     def hold(self) -> None:
-        self.held = []
+        self.tasks = []
 
     def go_on(self) -> None:
-        while self.held:
-            self.held.pop(0)()
-        self.held = None
+        while self.tasks:
+            self.tasks.pop(0)()
+        self.tasks = None
 
     def go_on_once(self) -> None:
         """Let the oldest held fsync finish; the others stay held."""
-        assert self.held, "no fsync is held"
-        self.held.pop(0)()
+        assert self.tasks, "no fsync is held"
+        self.tasks.pop(0)()

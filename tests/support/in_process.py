@@ -135,8 +135,8 @@ class InProcessBroker:
 
     async def create_topic(self, name: str, partitions: int = 1, **configs: str) -> None:
         """Create a topic without a request; `segment_bytes=…` stands for `segment.bytes`."""
-        named = {key.replace("_", "."): value for key, value in configs.items()}
-        await self.broker.cluster.create_topic(name, partitions, 1, configs=named)
+        properties = {key.replace("_", "."): value for key, value in configs.items()}
+        await self.broker.cluster.create_topic(name, partitions, 1, configs=properties)
 
 
 class RawClient:
@@ -149,7 +149,7 @@ class RawClient:
         self.writer = writer
         self.client_id = client_id
         self.correlation_id = 0
-        self._sent: list[tuple[int, int, int]] = []
+        self._unanswered: list[tuple[int, int, int]] = []
 
     async def __aenter__(self) -> RawClient:
         return self
@@ -175,20 +175,22 @@ class RawClient:
         """Send a request without waiting; return its correlation id."""
         self.correlation_id += 1
         frame = request_frame(request, version, self.correlation_id, self.client_id)
-        self._sent.append((request.API_KEY, version, self.correlation_id))
+        self._unanswered.append((request.API_KEY, version, self.correlation_id))
         self.writer.write(frame)
         return self.correlation_id
 
     def expect(self, api_key: int, version: int, correlation_id: int) -> None:
         """Expect an answer to bytes that the test wrote itself."""
-        self._sent.append((api_key, version, correlation_id))
+        self._unanswered.append((api_key, version, correlation_id))
 
     async def receive(self) -> Any:
         """Return the answer to the oldest open request; its correlation id is checked."""
-        api_key, version, correlation_id = self._sent.pop(0)
+        api_key, version, correlation_id = self._unanswered.pop(0)
         frame = await self.receive_frame()
-        (found,) = unpack(">i", frame[:4])
-        assert found == correlation_id, f"answer to {found} came instead of {correlation_id}"
+        (answered_id,) = unpack(">i", frame[:4])
+        assert answered_id == correlation_id, (
+            f"answer to {answered_id} came instead of {correlation_id}"
+        )
         position = 4 + response_header_version(api_key, version)
         reader = Reader(memoryview(frame), position)
         answer = load_messages(api_key)[1].read(reader, version)

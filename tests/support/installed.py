@@ -85,11 +85,13 @@ def installed_size(environment: Path) -> InstalledSize:
 def type_first_commands(directory: Path, programs: Path) -> None:
     """Start the broker, write a record and read it. Raises AssertionError when one fails."""
     page = readme.blocks([readme.ROOT / "README.md"])
-    _, first, write, read = readme.commands(block for block in page if block.section == readme.TOP)
+    _, first, write, consume = readme.commands(
+        block for block in page if block.section == readme.TOP
+    )
     with serving(f"{first} --listen 127.0.0.1:0", directory, programs) as address:
         run_command(f"{write} --bootstrap {address}", directory, programs)
-        printed = run_command(f"{read} --bootstrap {address}", directory, programs)
-    assert printed == VALUE, f"{read} printed {printed!r}"
+        printed = run_command(f"{consume} --bootstrap {address}", directory, programs)
+    assert printed == VALUE, f"{consume} printed {printed!r}"
 
 
 if __name__ == "__main__":

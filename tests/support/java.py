@@ -57,9 +57,9 @@ def missing_java() -> str | None:
     if shutil.which("java") is None or shutil.which("javac") is None:
         return f"Java {OLDEST_JAVA} is not installed: install it and Maven {INSTALL}"
     answer = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False)
-    found = re.search(r'version "(\d+)', answer.stderr + answer.stdout)
-    if found is None or int(found.group(1)) < OLDEST_JAVA:
-        version = found.group(1) if found else "unknown"
+    match = re.search(r'version "(\d+)', answer.stderr + answer.stdout)
+    if match is None or int(match.group(1)) < OLDEST_JAVA:
+        version = match.group(1) if match else "unknown"
         return (
             f"Java {OLDEST_JAVA} or newer is needed and {version} was found; install it {INSTALL}"
         )
@@ -111,10 +111,10 @@ def compiled(name: str, jars: Path = KAFKA_44, sources: Path = SOURCES) -> Path:
         raise MissingError(sentence)
     source = sources / f"{name}.java"
     directory = CLASSES / name
-    made = directory / f"{name}.class"
+    class_file = directory / f"{name}.class"
     command = ["javac", "-cp", class_path(jars), "-d", str(directory), str(source)]
     with alone():
-        if not made.exists() or made.stat().st_mtime < source.stat().st_mtime:
+        if not class_file.exists() or class_file.stat().st_mtime < source.stat().st_mtime:
             directory.mkdir(parents=True, exist_ok=True)
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode:
@@ -145,6 +145,6 @@ def run_java(
         timeout=timeout_s,
         check=False,
     )
-    said = done.stdout[-4000:] + (done.stderr or "")[-4000:]
-    assert done.returncode == 0, f"{main_class} ended with {done.returncode}:\n{said}"
+    output = done.stdout[-4000:] + (done.stderr or "")[-4000:]
+    assert done.returncode == 0, f"{main_class} ended with {done.returncode}:\n{output}"
     return done.stdout

@@ -132,9 +132,9 @@ class Kdc:
 
 
 def _program(name: str) -> str:
-    found = shutil.which(name, path=_SBIN)
-    assert found is not None, name
-    return found
+    program = shutil.which(name, path=_SBIN)
+    assert program is not None, name
+    return program
 
 
 @contextmanager

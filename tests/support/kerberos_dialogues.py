@@ -75,14 +75,14 @@ class KerberosTalk(Talk):
         if not self._has_headers:
             answer = self.token(token)
             if answer == CLOSED:
-                self.seen.append(CLOSED)
+                self.notes.append(CLOSED)
                 return None
             return bytes.fromhex(answer)
-        found = self.quietly("sasl_authenticate", 1, auth_bytes=token)
-        if not found or found["error_code"]:
-            self.seen.append(_shown(found))
+        reply = self.quietly("sasl_authenticate", 1, auth_bytes=token)
+        if not reply or reply["error_code"]:
+            self.notes.append(_fields_of(reply))
             return None
-        return bytes(found["auth_bytes"])
+        return bytes(reply["auth_bytes"])
 
     def log_in(
         self,
@@ -102,26 +102,26 @@ class KerberosTalk(Talk):
             answer = self.tell(between)
             if answer is None:
                 return
-        self.seen.append(context.unwrap(answer).message.hex())
+        self.notes.append(context.unwrap(answer).message.hex())
         last = change(context.wrap(choice, False).message)
         if not self._has_headers:  # Kafka does not answer the last token
             self.send_only(last)
             return
-        found = self.quietly("sasl_authenticate", 1, auth_bytes=last)
-        self.seen.append(_shown(found))
+        last_answer = self.quietly("sasl_authenticate", 1, auth_bytes=last)
+        self.notes.append(_fields_of(last_answer))
 
     def without_headers(self) -> None:
         """Send tokens without a header from now on."""
         self._has_headers = False
 
-    def who(self) -> None:
+    def note_principal(self) -> None:
         """Note the principal that the broker sees."""
-        found = self.quietly("create_delegation_token", 1, renewers=[], max_lifetime_ms=1000)
+        answer = self.quietly("create_delegation_token", 1, renewers=[], max_lifetime_ms=1000)
         names = ("error_code", "principal_type", "principal_name")
-        self.seen.append([found[name] for name in names] if found else CLOSED)
+        self.notes.append([answer[name] for name in names] if answer else CLOSED)
 
 
-def _shown(answer: dict[str, Any]) -> dict[str, Any]:
+def _fields_of(answer: dict[str, Any]) -> dict[str, Any]:
     """Return an answer of SaslAuthenticate, {"end": …} where there is none."""
     if not answer:
         return {"end": CLOSED}
@@ -141,21 +141,21 @@ def play(host: str, port: int, kdc: Kdc, name: str) -> list[Any]:
         DIALOGUES[name](talk)
     finally:
         talk.close()
-    return talk.seen
+    return talk.notes
 
 
 @dialogue
 def a_ticket(talk: KerberosTalk) -> None:
     talk.handshake("GSSAPI")
     talk.log_in()
-    talk.who()
+    talk.note_principal()
 
 
 @dialogue
 def a_ticket_without_mutual_authentication(talk: KerberosTalk) -> None:
     talk.handshake("GSSAPI")
     talk.log_in(talk.context(is_mutual=False))
-    talk.who()
+    talk.note_principal()
 
 
 @dialogue
@@ -163,28 +163,28 @@ def a_ticket_with_raw_tokens(talk: KerberosTalk) -> None:
     talk.handshake("GSSAPI", 0)
     talk.without_headers()
     talk.log_in()
-    talk.who()
+    talk.note_principal()
 
 
 @dialogue
 def a_ticket_of_a_service(talk: KerberosTalk) -> None:
     talk.handshake("GSSAPI")
     talk.log_in(talk.context(REPORTS))
-    talk.who()
+    talk.note_principal()
 
 
 @dialogue
 def a_ticket_of_the_brokers_own_name(talk: KerberosTalk) -> None:
     talk.handshake("GSSAPI")
     talk.log_in(talk.context(BROKER))
-    talk.who()
+    talk.note_principal()
 
 
 @dialogue
 def a_ticket_and_another_name(talk: KerberosTalk) -> None:
     talk.handshake("GSSAPI")
     talk.log_in(choice=b"\1\0\0\0bob@ELSEWHERE")
-    talk.who()
+    talk.note_principal()
 
 
 @dialogue
@@ -206,7 +206,7 @@ def a_ticket_that_comes_twice(talk: KerberosTalk) -> None:
     other.tell(token)
     other.end()
     other.close()
-    talk.seen += other.seen
+    talk.notes += other.notes
 
 
 @dialogue
@@ -250,7 +250,7 @@ def a_layer_that_is_not_offered(talk: KerberosTalk) -> None:
 def two_layers(talk: KerberosTalk) -> None:
     talk.handshake("GSSAPI")
     talk.log_in(choice=b"\3\0\xff\xff")
-    talk.who()
+    talk.note_principal()
 
 
 @dialogue
@@ -286,7 +286,7 @@ def a_ticket_without_a_handshake(talk: KerberosTalk) -> None:
     """Clients of Kafka 0.9 begin so."""
     talk.without_headers()
     talk.log_in()
-    talk.who()
+    talk.note_principal()
 
 
 @dialogue

@@ -58,14 +58,14 @@ def answer(case: Case) -> list[Any] | None:
     answers: list[Any] = []
     for data in inputs:
         try:
-            found, size = reader(data, 0)
+            value, size = reader(data, 0)
             output = BytesIO()
-            writer(output, found)
+            writer(output, value)
         except Exception as error:  # whatever it is, the test shows it
             answers.append(f"{type(error).__name__}: {error}")
             continue
         same_end = "" if size == len(data) else f"read {size} of {len(data)} bytes"
-        answers.append(same_end or (plain(found), output.getvalue()))
+        answers.append(same_end or (plain(value), output.getvalue()))
     return answers
 
 

@@ -29,9 +29,9 @@ def scram_credential(mechanism: int) -> ScramCredential:
     """Return the credential for `PASSWORD`."""
     salt = b"salt of sixteen."
     salted = salt_password(mechanism, PASSWORD, salt, ITERATIONS)
-    made = credential_of(credential(mechanism, salt, salted, ITERATIONS))
-    assert made is not None
-    return made
+    stored = credential_of(credential(mechanism, salt, salted, ITERATIONS))
+    assert stored is not None
+    return stored
 
 
 def full_metadata(release: str, directory_id: bytes) -> Metadata:

@@ -47,7 +47,7 @@ def readers(client: str, address: str, topic: str) -> Iterator[Start]:
         with _java(address, topic, protocol or "classic") as start_java:
             yield start_java
         return
-    read = {"librdkafka": _librdkafka, "aiokafka": _aiokafka, "kafka-python": _kafka_python}
+    reader_of = {"librdkafka": _librdkafka, "aiokafka": _aiokafka, "kafka-python": _kafka_python}
 
     def start(
         group: str, values: queue.SimpleQueue[str], instance: str | None = None
@@ -64,7 +64,7 @@ def readers(client: str, address: str, topic: str) -> Iterator[Start]:
         if protocol:
             settings["protocol"] = protocol
         thread = threading.Thread(
-            target=read[library], args=(take, is_over), kwargs=settings, daemon=True
+            target=reader_of[library], args=(take, is_over), kwargs=settings, daemon=True
         )
         thread.start()
 
@@ -150,14 +150,14 @@ def _kafka_python(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         import kafka  # noqa: PLC0415  as above
-    named = {} if instance is None else {"group_instance_id": instance}
+    options = {} if instance is None else {"group_instance_id": instance}
     consumer = kafka.KafkaConsumer(
         topic,
         bootstrap_servers=address,
         group_id=group,
         auto_offset_reset="latest",
         heartbeat_interval_ms=HEARTBEAT_MS,
-        **named,
+        **options,
     )
     while not is_over.is_set():
         # A poll of 3.0 that ends while the consumer joins may leave it waiting for ever.

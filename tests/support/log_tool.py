@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Said(NamedTuple):
+class ToolOutput(NamedTuple):
     """The output of one run on its two streams, and whether it ended with an exception."""
 
     output: str
@@ -44,7 +44,7 @@ class LogTool:
         self._process.stdout.close()
         self._process.wait(30)
 
-    def _ask(self, *words: str) -> Said:
+    def _ask(self, *words: str) -> ToolOutput:
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
@@ -53,13 +53,13 @@ class LogTool:
         head = stdout.readline().split()
         assert len(head) == 3, f"LogTool ended with {self._process.poll()}"
         output, errors, failed = map(int, head)
-        return Said(stdout.read(output).decode(), stdout.read(errors).decode(), failed == 1)
+        return ToolOutput(stdout.read(output).decode(), stdout.read(errors).decode(), failed == 1)
 
     def write(self, directory: Path, seed: int) -> None:
         """Write a partition's directory with Kafka's LogSegment; the seed decides its contents."""
-        said = self._ask("write", str(directory), str(seed))
-        assert not said.failed, said.errors
+        outcome = self._ask("write", str(directory), str(seed))
+        assert not outcome.failed, outcome.errors
 
-    def dump(self, *arguments: str) -> Said:
+    def dump(self, *arguments: str) -> ToolOutput:
         """Run kafka.tools.DumpLogSegments with these arguments."""
         return self._ask("dump", *arguments)

@@ -52,8 +52,8 @@ class ManualClock:
 
 def config(**overrides: object) -> TopicConfig:
     """Return the default configuration with some keys replaced: `config(segment_bytes=100)`."""
-    given = {name.replace("_", "."): str(value) for name, value in overrides.items()}
-    return topic_config(given, DEFAULTS)
+    settings = {name.replace("_", "."): str(value) for name, value in overrides.items()}
+    return topic_config(settings, DEFAULTS)
 
 
 def batch(
@@ -166,19 +166,19 @@ def records_of(
 ) -> list[Record]:
     """Return every record from `start` (the log's start) to the end, read as a consumer does."""
     offset = log.log_start_offset if start is None else start
-    found: list[Record] = []
+    all_records: list[Record] = []
     while offset < log.log_end_offset:
-        read = log_reads.read(
+        fetched = log_reads.read(
             log, offset, max_bytes, end_offset=log.log_end_offset, min_one_batch=True
         )
-        before = offset
-        for position, header in iterate_headers(read.records):
-            records = decode_records(read.records[position:])
-            found += [record for record in records if record.offset >= offset]
+        old_offset = offset
+        for position, header in iterate_headers(fetched.records):
+            records = decode_records(fetched.records[position:])
+            all_records += [record for record in records if record.offset >= offset]
             offset = header.last_offset + 1
-        if offset == before:
+        if offset == old_offset:
             break
-    return found
+    return all_records
 
 
 def values_of(log: PartitionLog, start: int | None = None) -> list[bytes | None]:

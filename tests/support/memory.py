@@ -51,8 +51,8 @@ def directory_in_memory(request: pytest.FixtureRequest | None = None) -> Iterato
         if request is None or factory is None:
             return
         if request.session.testsfailed > failed_before:
-            kept = factory.mktemp(request.node.name[:30])
-            shutil.copytree(name, kept, dirs_exist_ok=True, ignore=_neither_file_nor_directory)
+            copy = factory.mktemp(request.node.name[:30])
+            shutil.copytree(name, copy, dirs_exist_ok=True, ignore=_neither_file_nor_directory)
 
 
 def _neither_file_nor_directory(directory: str, names: list[str]) -> list[str]:

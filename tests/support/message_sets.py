@@ -151,12 +151,12 @@ def parse(data: bytes) -> list[Message]:
 
 def magics(data: bytes) -> list[int]:
     """Return the format of every whole batch and message in `data`."""
-    found = []
+    numbers = []
     position = 0
     while position + 17 <= len(data):
         size = struct.unpack_from(">i", data, position + 8)[0] + 12
         if position + size > len(data):
             break
-        found.append(data[position + 16])
+        numbers.append(data[position + 16])
         position += size
-    return found
+    return numbers

@@ -128,17 +128,17 @@ def _replay(is_tls: bool, part: str) -> Callable[[Talk], None]:
 
     def run(talk: Talk) -> None:
         first = Talk(*talk.peer)
-        said: list[str] = []
+        texts: list[str] = []
         _begin(first, is_tls)
-        first.scram(change={"signed": lambda text: said.append(text) or text})  # type: ignore[func-returns-value]
+        first.scram(change={"signed": lambda text: texts.append(text) or text})  # type: ignore[func-returns-value]
         first.close()
-        talk.seen.append(first.seen)
+        talk.notes.append(first.notes)
         _begin(talk, is_tls)
-        proof = said[0].rpartition(",p=")[2]
+        proof = texts[0].rpartition(",p=")[2]
         talk.scram(
             change={
                 "signed": lambda text: (
-                    said[0] if part == "message" else text.rpartition(",p=")[0] + f",p={proof}"
+                    texts[0] if part == "message" else text.rpartition(",p=")[0] + f",p={proof}"
                 )
             }
         )
@@ -207,7 +207,7 @@ def _greet(version: int) -> Callable[[Talk], None]:
             while len(answer) < 7 and (data := raw.recv(7 - len(answer))):
                 answer += data
             kind = answer[0] if answer else 0
-            talk.seen.append({"record": kind, "alert": list(answer[5:7])})
+            talk.notes.append({"record": kind, "alert": list(answer[5:7])})
 
     return run
 
@@ -220,7 +220,7 @@ def _hello_in_the_clear(talk: Talk) -> None:
     try:
         talk.encrypt()
     except (ssl.SSLError, OSError):
-        talk.seen.append("no TLS")
+        talk.notes.append("no TLS")
 
 
 add(SASL, {"a_hello_of_tls_where_none_is_asked_for": (_hello_in_the_clear,)})

@@ -104,14 +104,14 @@ class _Application:
         method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
         length = int(environ.get("CONTENT_LENGTH") or 0)
         if path == _CONTROL:
-            told = json.loads(environ["wsgi.input"].read(length))
-            self._fault = None if told is None else Fault(*told)
+            order = json.loads(environ["wsgi.input"].read(length))
+            self._fault = None if order is None else Fault(*order)
             start_response("200 OK", [("Content-Length", "0")])
             return [b""]
         kind = self._kind_of(method, path)
         if kind is None:
-            found: Iterable[bytes] = self._moto(environ, start_response)
-            return found
+            response: Iterable[bytes] = self._moto(environ, start_response)
+            return response
         if kind == LOST:
             list(self._moto(environ, lambda *_: None))
         else:

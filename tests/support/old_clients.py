@@ -87,8 +87,8 @@ class OldClient(NamedTuple):
         """Return the first `count` values of partition 0."""
         if self.library != "kcat":
             return self._python("consume", address, count, topic).splitlines()
-        asked = ("-t", topic, "-p", "0", "-o", "beginning", "-c", str(count), "-q")
-        return self._kcat("-C", "-b", address, *asked).splitlines()
+        options = ("-t", topic, "-p", "0", "-o", "beginning", "-c", str(count), "-q")
+        return self._kcat("-C", "-b", address, *options).splitlines()
 
     def _python(self, task: str, address: str, count: int, *arguments: str) -> str:
         required(KAFKA_PYTHON / ".done")

@@ -210,34 +210,34 @@ def _filled(value: Any, step: str) -> Any:
     return value
 
 
-def steps_of(found: Case) -> dict[str, tuple[Permission, ...]]:
+def steps_of(api_case: Case) -> dict[str, tuple[Permission, ...]]:
     """Return step → the permissions that alice has in it."""
     steps: dict[str, tuple[Permission, ...]] = {"without": ()}
-    if found.leaves_out_all:
+    if api_case.leaves_out_all:
         return steps
-    if len(found.permissions) > 1:
-        for permission in found.permissions:
+    if len(api_case.permissions) > 1:
+        for permission in api_case.permissions:
             operation, kind, name = permission
             steps[f"{operation.name} {kind.name} {name}"] = (permission,)
-    steps["with all"] = found.permissions
+    steps["with all"] = api_case.permissions
     return steps
 
 
-def play(world: World, name: str, found: Case) -> dict[str, Any]:
+def play(world: World, name: str, api_case: Case) -> dict[str, Any]:
     """Return step → what alice is told."""
-    seen = {}
-    for number, (label, permissions) in enumerate(steps_of(found).items()):
+    answers = {}
+    for number, (label, permissions) in enumerate(steps_of(api_case).items()):
         step = f"{name.replace(' ', '-')}-{number}"
-        fields = found.fields(world, step)
+        fields = api_case.fields(world, step)
         world.permit([(op, kind, _filled(text, step)) for op, kind, text in permissions])
         try:
-            answer: Any = world.alice.call(found.api, found.version, **fields)
+            answer: Any = world.alice.call(api_case.api, api_case.version, **fields)
         except ConnectionError:
             answer = "closed"
             world.connect()
-        text = json.dumps(_shown("", answer)).replace(step, "@")
-        seen[label] = json.loads(text)
-    return seen
+        text = json.dumps(_comparable("", answer)).replace(step, "@")
+        answers[label] = json.loads(text)
+    return answers
 
 
 _NO_ID: Final = bytes(16)
@@ -269,14 +269,16 @@ def in_order(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def _shown(key: str, value: Any) -> Any:
+def _comparable(key: str, value: Any) -> Any:
     """Return a part of an answer without what is a broker's own. Lists are sorted."""
     if isinstance(value, dict):
-        return {name: _shown(name, inner) for name, inner in value.items() if name not in _LEFT_OUT}
+        return {
+            name: _comparable(name, inner) for name, inner in value.items() if name not in _LEFT_OUT
+        }
     if key == "configs" and value and "config_source" in value[0]:
         return [inner["name"] for inner in value if inner["name"] == "cleanup.policy"] or "some"
     if isinstance(value, list | tuple):
-        return sorted((_shown(key, inner) for inner in value), key=in_order)
+        return sorted((_comparable(key, inner) for inner in value), key=in_order)
     if isinstance(value, bytes | bytearray | memoryview):
         if key == "topic_id":
             return "none" if bytes(value) == _NO_ID else "id"

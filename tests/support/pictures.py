@@ -92,12 +92,12 @@ def fenced_producer(_: Broker, address: str) -> None:
     """Let a producer write while another one has taken its transactional id."""
 
     def producer(client_id: str) -> Producer:
-        made = Producer(
+        new_producer = Producer(
             {"bootstrap.servers": address, "client.id": client_id, "transactional.id": "invoices"}
         )
-        made.init_transactions(TIMEOUT_S)
-        made.begin_transaction()
-        return made
+        new_producer.init_transactions(TIMEOUT_S)
+        new_producer.begin_transaction()
+        return new_producer
 
     old = producer("old")
     old.produce("orders", b"1")

@@ -106,19 +106,19 @@ class ManagedProcess:
             return ""
         return self.log_path.read_text(errors="replace")[-LOG_TAIL_CHARACTERS:]
 
-    def wait_until(self, probe: Callable[[], bool], timeout_s: float, what: str) -> None:
+    def wait_until(self, probe: Callable[[], bool], timeout_s: float, event: str) -> None:
         """Try `probe` until it returns true; kill a process that is given up.
 
         Raises:
             StartError: the process ended, or `timeout_s` seconds passed.
         """
         try:
-            self._wait_until(probe, timeout_s, what)
+            self._wait_until(probe, timeout_s, event)
         except BaseException:
             self.kill()
             raise
 
-    def _wait_until(self, probe: Callable[[], bool], timeout_s: float, what: str) -> None:
+    def _wait_until(self, probe: Callable[[], bool], timeout_s: float, event: str) -> None:
         deadline = time.monotonic() + timeout_s
         while not probe():
             try:
@@ -126,12 +126,12 @@ class ManagedProcess:
             except subprocess.TimeoutExpired:
                 if time.monotonic() < deadline:
                     continue
-                message = f"{what}: not ready after {timeout_s} s\n{self.log_tail()}"
+                message = f"{event}: not ready after {timeout_s} s\n{self.log_tail()}"
             else:
                 # What it did last it may have done after the probe looked.
                 if probe():
                     return
-                message = f"{what}: ended with {code}\n{self.log_tail()}"
+                message = f"{event}: ended with {code}\n{self.log_tail()}"
             raise StartError(message)
 
     def stop(self, timeout_s: float = STOP_SECONDS) -> int:

@@ -126,7 +126,7 @@ def to_dict(spec: MessageSpec, message: Any, version: int) -> dict[str, Any]:
 def _struct_dict(
     spec: MessageSpec, fields: list[dict[str, Any]], message: Any, version: int
 ) -> dict[str, Any]:
-    found = {}
+    items = {}
     for field in present(fields, version):
         item = getattr(message, field["name"])
         members = spec.members(field)
@@ -139,5 +139,5 @@ def _struct_dict(
                 item = [_struct_dict(spec, members, part, version) for part in item]
             elif item is not None:
                 item = _struct_dict(spec, members, item, version)
-        found[field["name"]] = item
-    return found
+        items[field["name"]] = item
+    return items

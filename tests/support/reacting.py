@@ -171,11 +171,11 @@ class ConfluentWriter(Writer):
             self._do(lambda: self._producer.init_transactions(DEADLINE_S))
 
     def _send(self, topic: str, value: bytes) -> None:
-        told: list[Any] = []
-        self._producer.produce(topic, value, on_delivery=lambda error, _: told.append(error))
+        errors: list[Any] = []
+        self._producer.produce(topic, value, on_delivery=lambda error, _: errors.append(error))
         assert self._producer.flush(DEADLINE_S) == 0
-        if told[0] is not None:
-            raise confluent_kafka.KafkaException(told[0])
+        if errors[0] is not None:
+            raise confluent_kafka.KafkaException(errors[0])
 
     def _begin_transaction(self) -> None:
         self._producer.begin_transaction()
@@ -331,12 +331,12 @@ class ConfluentReader(Reader):
         else:
             self._consumer.subscribe(
                 [topic],
-                on_assign=lambda _, places: self._given(places),
+                on_assign=lambda _, places: self._assigned(places),
                 on_revoke=lambda *_: self._gave_up(),
                 on_lost=lambda *_: self._gave_up(),
             )
 
-    def _given(self, places: list[Any]) -> None:
+    def _assigned(self, places: list[Any]) -> None:
         self.assigned = sorted(place.partition for place in places)
 
     def _poll(self) -> None:

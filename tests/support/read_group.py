@@ -76,9 +76,9 @@ class Group:
 
     def wait_for_all(self, by: str) -> None:
         """Wait until every written record was read by some member."""
-        wanted = set(self.written)
+        values = set(self.written)
         self.members[by].wait_until(
-            lambda: wanted <= set(read_by(self.members.values())), "everything is read"
+            lambda: values <= set(read_by(self.members.values())), "everything is read"
         )
 
     def wait_for_all_commits(self, by: str) -> None:
@@ -92,15 +92,15 @@ class Group:
         """Return the sum of the group's committed offsets."""
         admin = AdminClient({"bootstrap.servers": self.broker.address})
         places = [TopicPartition(self.topic, index) for index in range(PARTITIONS)]
-        asked = admin.list_consumer_group_offsets(
+        answers = admin.list_consumer_group_offsets(
             [ConsumerGroupTopicPartitions("readers", places)], request_timeout=30
         )
-        found = asked["readers"].result(60).topic_partitions or []
-        return sum(max(place.offset, 0) for place in found)
+        committed = answers["readers"].result(60).topic_partitions or []
+        return sum(max(place.offset, 0) for place in committed)
 
     def type(self) -> str:
         """Return the group's type in ListGroups: classic or consumer."""
         admin = AdminClient({"bootstrap.servers": self.broker.address})
-        found: Any = admin.list_consumer_groups(request_timeout=30).result(60)
-        (group,) = [listed for listed in found.valid if listed.group_id == "readers"]
+        answer: Any = admin.list_consumer_groups(request_timeout=30).result(60)
+        (group,) = [row for row in answer.valid if row.group_id == "readers"]
         return str(group.type.name).lower()

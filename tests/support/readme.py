@@ -23,7 +23,7 @@ PAGES: Final = (
     ),
 )
 """The pages for users; those about the code have no commands to type."""
-MADE: Final = ROOT / "docs" / "reference" / "command-line.md"
+GENERATED_PAGE: Final = ROOT / "docs" / "reference" / "command-line.md"
 """A page that is made; tests/unit/cli/test_program.py tries its commands."""
 SHELL: Final = "shell"
 TOP: Final = "Start it"
@@ -103,17 +103,19 @@ class Block(NamedTuple):
 
 def blocks(pages: Iterable[Path] = PAGES) -> list[Block]:
     """Return all of these pages that are written by hand, in their order."""
-    return [block for page in pages if page != MADE for block in blocks_of(page.read_text())]
+    return [
+        block for page in pages if page != GENERATED_PAGE for block in blocks_of(page.read_text())
+    ]
 
 
 def blocks_of(text: str) -> list[Block]:
     """Return those of one page."""
-    found: list[Block] = []
+    all_blocks: list[Block] = []
     section, language, lines = TOP, "", list[str]()
     for line in [*text.splitlines(), ""]:
         if language not in ("", SHELL):
             if line == "```":
-                found.append(Block(section, language, "\n".join(lines) + "\n"))
+                all_blocks.append(Block(section, language, "\n".join(lines) + "\n"))
                 language, lines = "", []
             else:
                 lines.append(line)
@@ -122,18 +124,18 @@ def blocks_of(text: str) -> list[Block]:
             lines.append(line[4:])
         else:
             if lines:
-                found.append(Block(section, SHELL, "\n".join(lines).strip() + "\n"))
+                all_blocks.append(Block(section, SHELL, "\n".join(lines).strip() + "\n"))
             language, lines = "", []
             if line.startswith(("# ", "## ")):
                 section = line.lstrip("#").strip()
             elif line.startswith("```"):
                 language = line[3:]
-    return found
+    return all_blocks
 
 
-def commands(found: Iterable[Block]) -> list[str]:
+def commands(page_blocks: Iterable[Block]) -> list[str]:
     """Each command of shell blocks in one line, without the comment behind it."""
-    text = "\n".join(block.text for block in found if block.language == SHELL)
+    text = "\n".join(block.text for block in page_blocks if block.language == SHELL)
     lines = re.sub(r"\s*\\?\n[ \t]+", " ", text).splitlines()  # indented: it goes on
     bare = (re.sub(r"(^|\s+)# .*", "", line).strip() for line in lines)
     return [line for line in bare if line]

@@ -38,9 +38,9 @@ def produce(
 ) -> ProduceRequest:
     """Return Produce of `records` for one partition."""
     data = PartitionProduceData(index=index, records=records)
-    named = TopicProduceData(name=topic, topic_id=topic_id, partition_data=[data])
+    topic_data = TopicProduceData(name=topic, topic_id=topic_id, partition_data=[data])
     return ProduceRequest(
-        transactional_id=transactional_id, acks=acks, timeout_ms=1000, topic_data=[named]
+        transactional_id=transactional_id, acks=acks, timeout_ms=1000, topic_data=[topic_data]
     )
 
 
@@ -53,8 +53,8 @@ async def result(client: RawClient, request: ProduceRequest, version: int = 9) -
 
 def id_of(running: InProcessBroker, topic: str = "t") -> bytes:
     """Return the id of a topic; zeros where there is none."""
-    known = running.broker.cluster.image.topics.get(topic)
-    return bytes(16) if known is None else known.topic_id
+    topic_image = running.broker.cluster.image.topics.get(topic)
+    return bytes(16) if topic_image is None else topic_image.topic_id
 
 
 def stored(running: InProcessBroker, topic: str = "t", index: int = 0) -> bytes:
@@ -115,19 +115,23 @@ def first(answer: Any) -> Any:
     return answer.responses[0].partitions[0]
 
 
-def told(answer: Any) -> dict[int, tuple[int, int, int]]:
+def parts_of_answer(answer: Any) -> dict[int, tuple[int, int, int]]:
     """Return by partition: error, high watermark, bytes of records."""
     return {
-        found.partition_index: (found.error_code, found.high_watermark, len(found.records or b""))
+        partition.partition_index: (
+            partition.error_code,
+            partition.high_watermark,
+            len(partition.records or b""),
+        )
         for topic in answer.responses
-        for found in topic.partitions
+        for partition in topic.partitions
     }
 
 
 async def earliest(client: RawClient) -> int:
     """Return where partition 0 of topic `t` starts, as ListOffsets says."""
-    asked = ListOffsetsPartition(partition_index=0, timestamp=-2)
-    topic = ListOffsetsTopic(name="t", partitions=[asked])
+    partition = ListOffsetsPartition(partition_index=0, timestamp=-2)
+    topic = ListOffsetsTopic(name="t", partitions=[partition])
     answer = await client.call(ListOffsetsRequest(replica_id=-1, topics=[topic]), 7)
     return int(answer.topics[0].partitions[0].offset)
 

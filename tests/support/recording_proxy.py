@@ -44,8 +44,8 @@ class RecordingProxy:
 
     def take(self) -> list[Recorded]:
         """Return the records since the last call."""
-        found, self.exchanges = self.exchanges, []
-        return found
+        recorded, self.exchanges = self.exchanges, []
+        return recorded
 
     def close(self) -> None:
         """Take no new connections, and end their thread; open ones end with their clients."""

@@ -53,30 +53,30 @@ class MessageSpec:
         name = field["type"].removeprefix("[]")
         if name[0].islower():
             return None
-        found = field["fields"] if "fields" in field else self.structs[name]["fields"]
-        assert isinstance(found, list)
-        return found
+        members = field["fields"] if "fields" in field else self.structs[name]["fields"]
+        assert isinstance(members, list)
+        return members
 
 
 def load_specs() -> list[MessageSpec]:
     """Return every request, response, key and value."""
-    found = []
+    specs = []
     for path in sorted((SPECS / "apis").glob("*.json")):
         whole = json.loads(path.read_text())
         for side in ("request", "response"):
             name = whole["api"] + side.title()
-            found.append(MessageSpec(f"messages.{whole['name']}", name, whole[side], whole))
+            specs.append(MessageSpec(f"messages.{whole['name']}", name, whole[side], whole))
     for path in sorted((SPECS / "stored").glob("*.json")):
         whole = json.loads(path.read_text())
         for side in ("key", "value"):
             if side in whole:
                 name = whole[side]["class"]
-                found.append(MessageSpec(f"stored.{whole['name']}", name, whole[side], whole))
-        found += [
+                specs.append(MessageSpec(f"stored.{whole['name']}", name, whole[side], whole))
+        specs += [
             MessageSpec(f"stored.{whole['name']}", record["class"], record, whole)
             for record in whole.get("records", [])
         ]
-    return found
+    return specs
 
 
 def header_spec(side: str) -> MessageSpec:
@@ -275,5 +275,5 @@ def _float_bytes(number: float) -> bytes:
 
 
 def _float_from(data: bytes) -> float:
-    found: float = struct.unpack(">d", data)[0]
-    return found
+    number: float = struct.unpack(">d", data)[0]
+    return number

@@ -110,7 +110,7 @@ class Talk:
     def __init__(self, host: str, port: int) -> None:
         self.peer = host, port
         self._client = WireClient(host, port)
-        self.seen: list[Any] = []
+        self.notes: list[Any] = []
 
     def close(self) -> None:
         """End the connection."""
@@ -125,7 +125,7 @@ class Talk:
     def ask(self, api: str, version: int, /, **fields: Any) -> dict[str, Any]:
         """Send a request; note the answer, or that the broker closed, and return it."""
         answer = self.quietly(api, version, **fields)
-        self.seen.append(_shown(api, answer))
+        self.notes.append(_fields_of(api, answer))
         return answer
 
     def quietly(self, api: str, version: int, /, **fields: Any) -> dict[str, Any]:
@@ -137,7 +137,7 @@ class Talk:
 
     def send(self, body: bytes) -> None:
         """Send one frame; note the bytes of the answer in hexadecimal, or that it closed."""
-        self.seen.append(self.token(body))
+        self.notes.append(self.token(body))
 
     def token(self, body: bytes) -> str:
         """Do `send` without a note."""
@@ -151,13 +151,13 @@ class Talk:
         """Send one frame, which has no answer."""
         self._client.send_frame(body)
 
-    def send_header(self, api: str, version: int, *, shown: int | None = None) -> None:
+    def send_header(self, api: str, version: int, *, size: int | None = None) -> None:
         """Send a request of a version that does not exist, with an empty body; note so many digits
         of the answer.
         """
         name = b"\0\4wire"
         head = struct.pack(">hhi", codec_of(api).api_key, version, 9) + name
-        self.seen.append(self.token(head + b"\0")[:shown])
+        self.notes.append(self.token(head + b"\0")[:size])
 
     def send_size(self, size: int) -> None:
         """Send the size of a frame that nobody should read; note what follows."""
@@ -166,7 +166,7 @@ class Talk:
 
     def end(self) -> None:
         """Note whether the broker closes now."""
-        self.seen.append(CLOSED if self._client.is_closed_by_peer() else "bytes")
+        self.notes.append(CLOSED if self._client.is_closed_by_peer() else "bytes")
 
     # Steps of several dialogues.
 
@@ -193,7 +193,7 @@ class Talk:
         first = changes.get("first", str)("n,," + bare)
         answer = self.quietly("sasl_authenticate", 1, auth_bytes=first.encode())
         if not answer or answer["error_code"]:
-            self.seen.append(_shown("sasl_authenticate", answer))
+            self.notes.append(_fields_of("sasl_authenticate", answer))
             return
         server_first = answer["auth_bytes"].decode()
         parts = dict(part.partition("=")[::2] for part in server_first.split(","))
@@ -207,7 +207,7 @@ class Talk:
         proof = bytes(a ^ b for a, b in zip(client_key, signature, strict=True))
         last = changes.get("signed", str)(f"{unsigned},p={base64.b64encode(proof).decode()}")
         answer = self.quietly("sasl_authenticate", 1, auth_bytes=last.encode())
-        self.seen.append({"iterations": parts["i"], **_shown("sasl_authenticate", answer)})
+        self.notes.append({"iterations": parts["i"], **_fields_of("sasl_authenticate", answer)})
         if answer and not answer["error_code"]:
             server_key = hmac.digest(salted, b"Server Key", name)
             expected = base64.b64encode(hmac.digest(server_key, signed, name)).decode()
@@ -216,7 +216,7 @@ class Talk:
     def metadata(self) -> None:
         """Note whether requests are served."""
         answer = self.quietly("metadata", 1, topics=[])
-        self.seen.append("served" if answer.get("brokers") else CLOSED)
+        self.notes.append("served" if answer.get("brokers") else CLOSED)
 
 
 def plain_token(user: str, password: str, authorization: str = "") -> bytes:
@@ -224,20 +224,20 @@ def plain_token(user: str, password: str, authorization: str = "") -> bytes:
     return f"{authorization}\0{user}\0{password}".encode()
 
 
-def _shown(api: str, answer: dict[str, Any]) -> Any:
+def _fields_of(api: str, answer: dict[str, Any]) -> Any:
     """Return what of an answer can be equal."""
     if not answer:
         return {"end": CLOSED}
     if api == "api_versions":
         return {"error_code": answer["error_code"], "has_keys": bool(answer["api_keys"])}
     if api == "sasl_authenticate":
-        shown = {key: value for key, value in answer.items() if key != "auth_bytes"}
+        fields = {key: value for key, value in answer.items() if key != "auth_bytes"}
         if answer["auth_bytes"].startswith(b"{"):
-            shown["json"] = answer["auth_bytes"].decode()
-        if shown.get("session_lifetime_ms", 0) > SESSION_MS:  # until a token's end
-            shown["session_lifetime_ms"] = "long"
-        shown["has_bytes"] = bool(answer["auth_bytes"])
-        return shown
+            fields["json"] = answer["auth_bytes"].decode()
+        if fields.get("session_lifetime_ms", 0) > SESSION_MS:  # until a token's end
+            fields["session_lifetime_ms"] = "long"
+        fields["has_bytes"] = bool(answer["auth_bytes"])
+        return fields
     return answer
 
 
@@ -266,13 +266,13 @@ def play(host: str, ports: Mapping[str, int], name: str) -> list[Any]:
             step(talk)
     finally:
         talk.close()
-    return talk.seen
+    return talk.notes
 
 
 # Before the handshake.
 
 
-def named(software: str) -> Step:
+def software_name(software: str) -> Step:
     """Return the step that asks for versions, with the name of the client's software."""
     return do("ask", "api_versions", 3, client_software_name=software, client_software_version="1")
 
@@ -290,7 +290,7 @@ add(
         "authenticate_comes_first": (PLAIN,),
         "a_large_frame_comes_first": (do("send_size", 2001),),
         "a_negative_size_comes_first": (do("send_size", -1),),
-        "versions_then_handshake": (named("a"), NOTED_HELLO, PLAIN, SERVED),
+        "versions_then_handshake": (software_name("a"), NOTED_HELLO, PLAIN, SERVED),
         "versions_twice": (VERSIONS, VERSIONS),
         "an_unknown_version_of_api_versions": (
             do("send_header", "api_versions", 99, shown=12),
@@ -298,7 +298,7 @@ add(
             HELLO,
             PLAIN,
         ),
-        "a_wrong_name_of_the_client_software": (named("-"), VERSIONS, HELLO, PLAIN),
+        "a_wrong_name_of_the_client_software": (software_name("-"), VERSIONS, HELLO, PLAIN),
     },
 )
 
@@ -473,8 +473,10 @@ def _part(value: Any) -> str:
 
 def _token(claims: Any = None, *, header: Any = None, end: str = "") -> str:
     """Return an unsecured token, whose claims are `CLAIMS` with these changes."""
-    kept = {key: value for key, value in {**CLAIMS, **(claims or {})}.items() if value is not None}
-    return f"{_part(header or {'alg': 'none'})}.{_part(kept)}.{end}"
+    all_claims = {
+        key: value for key, value in {**CLAIMS, **(claims or {})}.items() if value is not None
+    }
+    return f"{_part(header or {'alg': 'none'})}.{_part(all_claims)}.{end}"
 
 
 def _bearer(token: str, *, authorization: str = "", auth: str = "auth=Bearer ") -> bytes:

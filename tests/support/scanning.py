@@ -52,18 +52,18 @@ def scan(port: int) -> list[str]:
 
 
 def _findings(report: ElementTree.Element) -> Iterator[str]:
-    for found in report.iter():
-        get = found.attrib.get
-        if found.tag == "protocol" and get("enabled") == "1":
+    for element in report.iter():
+        get = element.attrib.get
+        if element.tag == "protocol" and get("enabled") == "1":
             yield f"protocol {get('type')} {get('version')}"
-        elif found.tag == "cipher":
+        elif element.tag == "cipher":
             yield f"cipher {get('sslversion')} {get('cipher')}"
-        elif found.tag == "group" and get("sslversion") == "TLSv1.3":
+        elif element.tag == "group" and get("sslversion") == "TLSv1.3":
             # Java does not answer the short hellos that ask for the groups of TLS 1.2.
             yield f"group {get('name')}"
-        elif found.tag == "heartbleed" and get("vulnerable") == "1":
+        elif element.tag == "heartbleed" and get("vulnerable") == "1":
             yield f"heartbleed {get('sslversion')}"
-        elif found.tag == "compression" and get("supported") == "1":
+        elif element.tag == "compression" and get("supported") == "1":
             yield "compression"
-        elif found.tag == "renegotiation" and get("supported") == "1":
+        elif element.tag == "renegotiation" and get("supported") == "1":
             yield f"renegotiation secure={get('secure')}"

@@ -111,14 +111,14 @@ def _ways() -> dict[str, Way]:
         for mechanism in MECHANISMS
     ]
     sasl += [Way(listener, "OAUTHBEARER", BEARER) for listener in SIGNED]
-    found = [
+    ways = [
         *tls,
         *sasl,
         *(way._replace(fault="without certificate") for way in tls),
         *(way._replace(fault="with a wrong secret") for way in sasl),
         Way("SASLTLS", "PLAIN", ALICE, "without permission"),
     ]
-    return {way.name: way for way in found}
+    return {way.name: way for way in ways}
 
 
 WAYS: Final = _ways()
@@ -204,7 +204,7 @@ def prepare(address: str, clients: list[str]) -> None:
         for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512)
     ]
     topics = [NewTopic(topic_of(client, way), 1, 1) for client in clients for way in WAYS.values()]
-    made = [
+    creations = [
         *admin.create_acls(acls).values(),
         *(
             future
@@ -213,7 +213,7 @@ def prepare(address: str, clients: list[str]) -> None:
         ),
         *admin.create_topics(topics).values(),
     ]
-    for future in made:
+    for future in creations:
         future.result(SECONDS)
 
 
@@ -305,10 +305,10 @@ def outcomes(
     client: str, addresses: Mapping[str, str], stores: Stores
 ) -> dict[str, dict[str, str]]:
     """Return way → what the client read, or its error, where all ways are tried at once."""
-    return told_by(client, [case_of(client, way, addresses, stores) for way in WAYS.values()])
+    return outcomes_of(client, [case_of(client, way, addresses, stores) for way in WAYS.values()])
 
 
-def told_by(client: str, cases: list[dict[str, Any]]) -> dict[str, dict[str, str]]:
+def outcomes_of(client: str, cases: list[dict[str, Any]]) -> dict[str, dict[str, str]]:
     """Return name → what the client read, or its error, where it tries these cases at once."""
     done = subprocess.run(
         CLIENTS[client](),
@@ -319,10 +319,10 @@ def told_by(client: str, cases: list[dict[str, Any]]) -> dict[str, dict[str, str
         check=False,
     )
     assert done.returncode == 0, f"{client} ended with {done.returncode}:\n{done.stderr[-4000:]}"
-    told = [json.loads(line) for line in done.stdout.splitlines()]
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
     return {
         line["name"]: {kind: masked(text) for kind, text in line["outcome"].items()}
-        for line in told
+        for line in lines
     }
 
 
@@ -355,6 +355,6 @@ _MASKS: Final = (
 
 def masked(text: str) -> str:
     """Return an error without its ports and times."""
-    for pattern, shown in _MASKS:
-        text = re.sub(pattern, shown, text)
+    for pattern, mask in _MASKS:
+        text = re.sub(pattern, mask, text)
     return text

@@ -76,9 +76,9 @@ def with_librdkafka(case: dict[str, Any]) -> str:
     errors: list[KafkaError] = []
 
     def check() -> None:
-        told = [error for error in errors if error.code() != KafkaError._ALL_BROKERS_DOWN]
-        if told:
-            raise ToldError(str(told[0]))
+        telling = [error for error in errors if error.code() != KafkaError._ALL_BROKERS_DOWN]
+        if telling:
+            raise ToldError(str(telling[0]))
 
     settings = {**_librdkafka_settings(case), "error_cb": errors.append, "log_level": 0}
     producer = Producer(settings)

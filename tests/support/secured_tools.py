@@ -59,7 +59,7 @@ class Tools:
         directory: Path,
     ) -> None:
         self.release = release
-        self.seen: dict[str, list[str]] = {}
+        self.outputs: dict[str, list[str]] = {}
         """Command → the lines that it printed, sorted, and the reason of its failure."""
         self.masks: dict[str, str] = {}
         """Text of this run → what is noted."""
@@ -89,34 +89,34 @@ class Tools:
     def call(self, user: str, command: str, *, stdin: str = "") -> str:
         """Run a command as a user, note what it printed, and return it; `stdin`: its input."""
         tool, *arguments = command.split(" ")
-        found = CLASSES[tool]
-        main_class = found if isinstance(found, str) else found[self.release]
+        class_names = CLASSES[tool]
+        main_class = class_names if isinstance(class_names, str) else class_names[self.release]
         config = str(self._directory / f"{user}.properties")
         flag = _CONFIG_FLAGS.get((tool, self.release), "--command-config")
         # A blank of a value stands as ~.
         words = [word.replace("~", " ") for word in arguments]
-        given = [f"< {stdin}".replace("\n", "\\n")] if stdin else []
+        redirection = [f"< {stdin}".replace("\n", "\\n")] if stdin else []
         outcome = self._run(
-            main_class, "--bootstrap-server", self._address, flag, config, *words, *given
+            main_class, "--bootstrap-server", self._address, flag, config, *words, *redirection
         )
-        lines = self.shown(outcome.text)
+        lines = self.lines_of(outcome.text)
         if outcome.failure is not None:
             lines.add(self.masked(f"failed: {outcome.failure}"))
         name = f"{user}: {self.masked(command)}"
-        times = sum(known.partition(" (")[0] == name for known in self.seen)
-        self.seen[f"{name} ({times + 1})" if times else name] = sorted(lines - {""})
+        times = sum(old_name.partition(" (")[0] == name for old_name in self.outputs)
+        self.outputs[f"{name} ({times + 1})" if times else name] = sorted(lines - {""})
         return outcome.text
 
-    def shown(self, text: str) -> set[str]:
+    def lines_of(self, text: str) -> set[str]:
         """Return the lines of an output, without those of the log."""
         return {self.masked(line) for line in text.splitlines() if not _NOISE.match(line)}
 
     def masked(self, line: str) -> str:
         """Return a line without what differs from run to run."""
-        for secret, shown in self.masks.items():
-            line = line.replace(secret, shown)
-        for pattern, shown in _MASKS:
-            line = re.sub(pattern, shown, line)
+        for secret, mask in self.masks.items():
+            line = line.replace(secret, mask)
+        for pattern, mask in _MASKS:
+            line = re.sub(pattern, mask, line)
         line = " ".join(line.split())
         # Which quota is first depends on a map.
         head, are, quotas = line.partition(" are ")
@@ -148,7 +148,7 @@ def play(release: str, address: str, stores: Stores, directory: Path) -> dict[st
         _users(tools)
         _tokens(tools)
         _removal(tools)
-    return tools.seen
+    return tools.outputs
 
 
 def _topics_and_acls(tools: Tools) -> None:
@@ -192,15 +192,15 @@ def _topics_and_acls(tools: Tools) -> None:
 
 
 def _records(tools: Tools) -> None:
-    read = "--from-beginning --max-messages 1 --timeout-ms 10000"
+    options = "--from-beginning --max-messages 1 --timeout-ms 10000"
     tools.call(ALICE, "kafka-console-producer --topic orders", stdin="hello\n")
     tools.call(ALICE, "kafka-console-producer --topic secret", stdin="hello\n")
-    tools.call(ALICE, f"kafka-console-consumer --topic orders --group app {read}")
-    tools.call(ALICE, f"kafka-console-consumer --topic orders --group other {read}")
-    tools.call(ALICE, f"kafka-console-consumer --topic secret --group app {read}")
+    tools.call(ALICE, f"kafka-console-consumer --topic orders --group app {options}")
+    tools.call(ALICE, f"kafka-console-consumer --topic orders --group other {options}")
+    tools.call(ALICE, f"kafka-console-consumer --topic secret --group app {options}")
     tools.add_user("mallory", "PLAIN", "wrong", name=ALICE)
     tools.call("mallory", "kafka-console-producer --topic orders", stdin="hello\n")
-    tools.call("mallory", f"kafka-console-consumer --topic orders --group app {read}")
+    tools.call("mallory", f"kafka-console-consumer --topic orders --group app {options}")
     tools.call("mallory", "kafka-topics --list")
 
 
@@ -257,10 +257,10 @@ def _users(tools: Tools) -> None:
 def _tokens(tools: Tools) -> None:
     create = "kafka-delegation-tokens --create --max-life-time-period -1"
     create += " --renewer-principal User:carol"
-    made = tools.call(ALICE, create)
-    token_id, hmac = made.splitlines()[-1].split()[:2]
+    output = tools.call(ALICE, create)
+    token_id, hmac = output.splitlines()[-1].split()[:2]
     tools.masks = {token_id: "TOKEN", hmac: "HMAC"}
-    tools.seen[f"{ALICE}: {create}"] = sorted(tools.shown(made) - {""})
+    tools.outputs[f"{ALICE}: {create}"] = sorted(tools.lines_of(output) - {""})
     tools.add_user("token", "SCRAM-SHA-256", hmac, name=token_id, options=' tokenauth="true"')
     tools.call(ALICE, "kafka-delegation-tokens --describe --owner-principal User:alice")
     tools.call(ADMINISTRATOR, "kafka-delegation-tokens --describe")

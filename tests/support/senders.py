@@ -46,7 +46,7 @@ class SenderProcess:
 
     def __init__(self, command: list[str], log_path: Path) -> None:
         self.outcomes: list[str] = []
-        self._sent = 0
+        self._sent_count = 0
         self._log_path = log_path
         with log_path.open("ab") as log:
             self._process = subprocess.Popen(
@@ -58,7 +58,7 @@ class SenderProcess:
         assert self._process.stdin is not None
         self._process.stdin.write(f"{count}\n")
         self._process.stdin.flush()
-        self._sent += count
+        self._sent_count += count
 
     def wait(self) -> None:
         """Wait for the outcomes.
@@ -67,7 +67,7 @@ class SenderProcess:
             AssertionError: the program ended; carries the end of its log.
         """
         assert self._process.stdout is not None
-        while len(self.outcomes) < self._sent:
+        while len(self.outcomes) < self._sent_count:
             line = self._process.stdout.readline()
             assert line.endswith("\n"), f"the client ended\n{self._log_path.read_text()[-4000:]}"
             self.outcomes.append(line.rstrip("\n"))

@@ -61,9 +61,9 @@ def serving(command: str, directory: Path, programs: Path = THIS_ENVIRONMENT) ->
     ) as process:
         try:
             assert process.stdout is not None
-            found = re.fullmatch(r"minibroker listening on (\S+)\n", process.stdout.readline())
-            assert found is not None, command
-            yield found[1]
+            match = re.fullmatch(r"minibroker listening on (\S+)\n", process.stdout.readline())
+            assert match is not None, command
+            yield match[1]
         finally:
             process.terminate()
             code = process.wait(SECONDS)
@@ -72,6 +72,6 @@ def serving(command: str, directory: Path, programs: Path = THIS_ENVIRONMENT) ->
 
 def recipe_of(target: str) -> str:
     """Return the last command of a make target, without the directory of its program."""
-    asked = ["make", "--no-print-directory", "--dry-run", "-C", str(ROOT), target]
-    done = subprocess.run(asked, capture_output=True, text=True, timeout=SECONDS, check=True)
+    command = ["make", "--no-print-directory", "--dry-run", "-C", str(ROOT), target]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True)
     return done.stdout.splitlines()[-1].replace(".venv/bin/", "")

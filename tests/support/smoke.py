@@ -56,16 +56,16 @@ def _write(client: Client, address: str) -> float:
 
 def _read(client: Client, address: str, seconds: float) -> bool:
     started = time.monotonic()
-    found = Counter(client.consume(address, _topic(client), RECORDS))
+    values = Counter(client.consume(address, _topic(client), RECORDS))
     share = RECORDS // len(CODECS)
-    wanted = Counter(value for codec in CODECS for value in expected(f"{codec}-", share))
+    expected_values = Counter(value for codec in CODECS for value in expected(f"{codec}-", share))
     seconds += time.monotonic() - started
-    once = "yes" if found == wanted else "NO"
+    once = "yes" if values == expected_values else "NO"
     print(
-        f"{client.name:<18}{', '.join(CODECS):<32}{RECORDS:>9,}{found.total():>9,}"
+        f"{client.name:<18}{', '.join(CODECS):<32}{RECORDS:>9,}{values.total():>9,}"
         f"{once:>6}{seconds:>9.1f}"
     )
-    return found == wanted
+    return values == expected_values
 
 
 def _topic(client: Client) -> str:

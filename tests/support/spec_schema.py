@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 SPECS = Path(__file__).resolve().parents[2] / "protocol_specs"
-_KNOWN = {
+_KEYWORDS = {
     "$ref", "additionalProperties", "anyOf", "enum", "items", "minLength", "pattern",
     "patternProperties", "properties", "required", "type", "description",
 }  # fmt: skip
@@ -33,33 +33,33 @@ def problems(path: Path) -> list[str]:
     return list(_check(schema["$defs"][kind], json.loads(path.read_text()), "", schema))
 
 
-def _check(rule: dict[str, Any], value: Any, where: str, schema: dict[str, Any]) -> list[str]:
-    unknown = rule.keys() - _KNOWN
+def _check(rule: dict[str, Any], value: Any, place: str, schema: dict[str, Any]) -> list[str]:
+    unknown = rule.keys() - _KEYWORDS
     assert not unknown, f"schema.json uses {unknown}, which is not understood here"
     if "$ref" in rule:
-        return _check(schema["$defs"][rule["$ref"].removeprefix("#/$defs/")], value, where, schema)
+        return _check(schema["$defs"][rule["$ref"].removeprefix("#/$defs/")], value, place, schema)
     if "anyOf" in rule:
-        tries = [_check(option, value, where, schema) for option in rule["anyOf"]]
+        tries = [_check(option, value, place, schema) for option in rule["anyOf"]]
         return (
-            [] if [] in tries else [f"{where}: fits none of {len(tries)} forms; first {tries[0]}"]
+            [] if [] in tries else [f"{place}: fits none of {len(tries)} forms; first {tries[0]}"]
         )
-    found = []
+    faults = []
     types = rule.get("type", [])
     if types and not _is_one_of(value, [types] if isinstance(types, str) else types):
-        return [f"{where}: {value!r} is no {types}"]
+        return [f"{place}: {value!r} is no {types}"]
     if "enum" in rule and value not in rule["enum"]:
-        found.append(f"{where}: {value!r} is none of {rule['enum']}")
+        faults.append(f"{place}: {value!r} is none of {rule['enum']}")
     if isinstance(value, str):
         if not re.search(rule.get("pattern", ""), value):
-            found.append(f"{where}: {value!r} does not look like {rule['pattern']}")
+            faults.append(f"{place}: {value!r} does not look like {rule['pattern']}")
         if len(value) < rule.get("minLength", 0):
-            found.append(f"{where}: must not be empty")
+            faults.append(f"{place}: must not be empty")
     if isinstance(value, list) and "items" in rule:
         for number, item in enumerate(value):
-            found += _check(rule["items"], item, f"{where}[{number}]", schema)
+            faults += _check(rule["items"], item, f"{place}[{number}]", schema)
     if isinstance(value, dict):
-        found += _check_object(rule, value, where, schema)
-    return found
+        faults += _check_object(rule, value, place, schema)
+    return faults
 
 
 def _is_one_of(value: Any, names: list[str]) -> bool:
@@ -69,18 +69,18 @@ def _is_one_of(value: Any, names: list[str]) -> bool:
 
 
 def _check_object(
-    rule: dict[str, Any], value: dict[str, Any], where: str, schema: dict[str, Any]
+    rule: dict[str, Any], value: dict[str, Any], place: str, schema: dict[str, Any]
 ) -> list[str]:
-    found = [
-        f"{where}: {name} is missing" for name in rule.get("required", []) if name not in value
+    faults = [
+        f"{place}: {name} is missing" for name in rule.get("required", []) if name not in value
     ]
     for name, item in value.items():
-        here = f"{where}.{name}"
+        inner_place = f"{place}.{name}"
         matching = [r for p, r in rule.get("patternProperties", {}).items() if re.search(p, name)]
         if name in rule.get("properties", {}):
-            found += _check(rule["properties"][name], item, here, schema)
+            faults += _check(rule["properties"][name], item, inner_place, schema)
         elif matching:
-            found += _check(matching[0], item, here, schema)
+            faults += _check(matching[0], item, inner_place, schema)
         elif not rule.get("additionalProperties", True):
-            found.append(f"{here}: unknown key")
-    return found
+            faults.append(f"{inner_place}: unknown key")
+    return faults

@@ -62,37 +62,43 @@ class SwallowingProxy:
             threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def _serve(self, client: socket.socket) -> None:
-        asked: dict[int, tuple[int, int]] = {}
+        open_requests: dict[int, tuple[int, int]] = {}
         with client:
             try:
                 broker = socket.create_connection(self._broker)
             except OSError:
                 return  # it is down; the client finds its connection closed
-            self._carry(client, broker, asked)
+            self._carry(client, broker, open_requests)
 
     def _carry(
-        self, client: socket.socket, broker: socket.socket, asked: dict[int, tuple[int, int]]
+        self,
+        client: socket.socket,
+        broker: socket.socket,
+        open_requests: dict[int, tuple[int, int]],
     ) -> None:
         with broker:
-            back = threading.Thread(target=self._bring_back, args=(broker, client, asked))
+            back = threading.Thread(target=self._bring_back, args=(broker, client, open_requests))
             back.start()
             with contextlib.suppress(OSError):
                 while True:
                     request = _receive(client)
                     api_key, version, correlation_id, *_ = parse_request_header(request)
-                    asked[correlation_id] = (api_key, version)
+                    open_requests[correlation_id] = (api_key, version)
                     broker.sendall(len(request).to_bytes(4, "big") + request)
             _end(broker)
             back.join()
 
     def _bring_back(
-        self, broker: socket.socket, client: socket.socket, asked: dict[int, tuple[int, int]]
+        self,
+        broker: socket.socket,
+        client: socket.socket,
+        open_requests: dict[int, tuple[int, int]],
     ) -> None:
         is_silent = False
         with contextlib.suppress(OSError):
             while True:
                 answer = _receive(broker)
-                api_key, version = asked.pop(int.from_bytes(answer[:4], "big"))
+                api_key, version = open_requests.pop(int.from_bytes(answer[:4], "big"))
                 is_silent = is_silent or APIS[api_key].name == self.swallowed
                 if is_silent:
                     continue
@@ -106,12 +112,12 @@ class SwallowingProxy:
         position = 4 + response_header_version(api_key, version)  # no tagged fields: one byte
         _, response_type = load_messages(api_key)
         response = response_type.read(Reader(answer, position), version)
-        named = [
+        brokers = [
             response,
             *getattr(response, "brokers", ()),
             *getattr(response, "coordinators", ()),
         ]
-        for broker in named:
+        for broker in brokers:
             if getattr(broker, "port", None) == self._broker[1]:
                 broker.host, broker.port = self._listener.getsockname()
         return _frame(api_key, version, answer, response)

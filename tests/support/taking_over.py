@@ -68,14 +68,14 @@ def wait_until_unregistered(zookeeper: ZooKeeper, chroot: str, broker_id: int = 
     So no test waits for the time-out of a session, which may be long: a short one ends while its
     broker lives, if the machine is busy.
     """
-    gone = threading.Event()
+    disappearance = threading.Event()
     client = KazooClient(f"{zookeeper.connect}/{chroot}")
     client.start(WAIT_S)
     try:
-        stat = client.exists(f"/brokers/ids/{broker_id}", watch=lambda _: gone.set())
+        stat = client.exists(f"/brokers/ids/{broker_id}", watch=lambda _: disappearance.set())
         if stat is not None:
             end_session(zookeeper.connect, stat.ephemeralOwner)
-            assert gone.wait(WAIT_S), "the broker's session did not end"
+            assert disappearance.wait(WAIT_S), "the broker's session did not end"
     finally:
         client.stop()
         client.close()

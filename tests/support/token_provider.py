@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 CLIENT: Final = ("the-broker", "its secret: ä")
 
 
-class Asked(NamedTuple):
+class TokenRequest(NamedTuple):
     """A request as it came."""
 
     method: str
@@ -54,10 +54,10 @@ class TokenProvider:
         """Those of the next answers; then 200."""
         self.answer: bytes | None = None
         """An answer in place of a token."""
-        self.asked: list[Asked] = []
+        self.requests: list[TokenRequest] = []
         self.public_key: Any = None
         """That of a client with assertions; None: the client has a secret."""
-        self.given: list[str] = []
+        self.tokens: list[str] = []
         """The tokens, the newest last."""
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         if is_tls:
@@ -75,9 +75,9 @@ class TokenProvider:
             def do_POST(self) -> None:
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 body = self.rfile.read(int(headers.get("content-length", "0"))).decode()
-                asked = Asked("POST", self.path, headers, body)
-                provider.asked.append(asked)
-                status, data = provider.respond(asked)
+                request = TokenRequest("POST", self.path, headers, body)
+                provider.requests.append(request)
+                status, data = provider.respond(request)
                 self.send_response(status)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(data)))
@@ -89,25 +89,25 @@ class TokenProvider:
 
         return Handler
 
-    def respond(self, asked: Asked) -> tuple[int, bytes]:
+    def respond(self, request: TokenRequest) -> tuple[int, bytes]:
         """Return status and body of an answer."""
         status = self.statuses.pop(0) if self.statuses else 200
         if self.answer is not None:
             return status, self.answer
-        if not self._knows(asked):
+        if not self._knows(request):
             status = 401
         if status != 200:
             error = {"error": "invalid_client", "error_description": "unknown"}
             return status, json.dumps(error).encode()
         now_s = time.time()
-        made = token({"sub": CLIENT[0], "iat": now_s, "exp": now_s + self.lifetime_s})
-        self.given.append(made)
-        return status, json.dumps({"access_token": made, "token_type": "Bearer"}).encode()
+        new_token = token({"sub": CLIENT[0], "iat": now_s, "exp": now_s + self.lifetime_s})
+        self.tokens.append(new_token)
+        return status, json.dumps({"access_token": new_token, "token_type": "Bearer"}).encode()
 
-    def _knows(self, asked: Asked) -> bool:
+    def _knows(self, request: TokenRequest) -> bool:
         if self.public_key is None:
-            return asked.client == ":".join(CLIENT)
-        fields = asked.fields
+            return request.client == ":".join(CLIENT)
+        fields = request.fields
         assertion = fields.get("client_assertion") or fields.get("assertion", "")
         try:
             claims = jwt.decode(
@@ -115,7 +115,7 @@ class TokenProvider:
             )
         except jwt.PyJWTError:
             return False
-        return claims["sub"] == CLIENT[0] and "authorization" not in asked.headers
+        return claims["sub"] == CLIENT[0] and "authorization" not in request.headers
 
     def __enter__(self) -> Self:
         self._thread.start()

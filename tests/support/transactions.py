@@ -101,9 +101,9 @@ class World:
     def codes(answer: Any) -> list[ErrorCode]:
         """Return the error codes of an AddPartitionsToTxn answer."""
         return [
-            ErrorCode(found.partition_error_code)
+            ErrorCode(result.partition_error_code)
             for topic in answer.results_by_topic_v3_and_below
-            for found in topic.results_by_partition
+            for result in topic.results_by_partition
         ]
 
     async def produce(

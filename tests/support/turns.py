@@ -6,18 +6,18 @@ import asyncio
 
 
 class Turns:
-    """Takes a turn whenever the loop has one; `taken` counts them."""
+    """Takes a turn whenever the loop has one; `count` says how many."""
 
     def __init__(self) -> None:
-        self.taken = 0
+        self.count = 0
         self._task = asyncio.create_task(self._take())
 
     async def _take(self) -> None:
         while True:
-            self.taken += 1
+            self.count += 1
             await asyncio.sleep(0)
 
     def stop(self) -> int:
         """Take no more; return how many there were."""
         self._task.cancel()
-        return self.taken
+        return self.count

@@ -22,13 +22,13 @@ async def eventually(condition: Callable[[], Any]) -> None:
             await asyncio.sleep(0)
 
 
-def wait_until(holds: Callable[[], bool], what: str, seconds: float = TIMEOUT_S) -> None:
-    """Ask every 10 ms until `holds()` is true. Raises AssertionError, which names `what`.
+def wait_until(holds: Callable[[], bool], condition: str, seconds: float = TIMEOUT_S) -> None:
+    """Ask every 10 ms until `holds()` is true. Raises AssertionError, which names `condition`.
 
     It blocks its thread. For a process that may end meanwhile see `ManagedProcess.wait_until`.
     """
     deadline = monotonic() + seconds
     pause = threading.Event()
     while not holds():
-        assert monotonic() < deadline, f"not so after {seconds:g} s: {what}"
+        assert monotonic() < deadline, f"not so after {seconds:g} s: {condition}"
         pause.wait(PAUSE_S)

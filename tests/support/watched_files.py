@@ -35,24 +35,24 @@ class Call(NamedTuple):
 class WatchedFiles(Files):
     """The files; made on the loop's thread."""
 
-    __slots__ = ("_go_on", "_held", "_loop_thread", "_prefix", "calls")
+    __slots__ = ("_arrival", "_go_on", "_loop_thread", "_prefix", "calls")
 
     def __init__(self) -> None:
         self._loop_thread = threading.get_ident()
         self._prefix: str | None = None
-        self._held = threading.Event()
+        self._arrival = threading.Event()
         self._go_on = threading.Event()
         self.calls: list[Call] = []
 
     def hold(self, directory: str) -> None:
         """Let workers wait at any call for a file below this directory."""
         self._go_on.clear()
-        self._held.clear()
+        self._arrival.clear()
         self._prefix = directory
 
     async def is_held(self) -> bool:
         """Wait until a worker waits; return whether one does."""
-        return await asyncio.to_thread(self._held.wait, TIMEOUT_S)
+        return await asyncio.to_thread(self._arrival.wait, TIMEOUT_S)
 
     def release(self) -> None:
         """Let all held workers go on."""
@@ -68,16 +68,16 @@ class WatchedFiles(Files):
         if threading.get_ident() == self._loop_thread:
             self.calls.append(Call(name, path))
         elif self._prefix is not None and path.startswith(self._prefix):
-            self._held.set()
+            self._arrival.set()
             assert self._go_on.wait(TIMEOUT_S)
 
 
 def _watched(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
-    def call(self: WatchedFiles, file: object, *arguments: Any, **named: Any) -> Any:
+    def call(self: WatchedFiles, file: object, *arguments: Any, **options: Any) -> Any:
         self._note(name, file)
         bound = method.__get__(self) if name not in _STATIC else method
-        return bound(file, *arguments, **named)
+        return bound(file, *arguments, **options)
 
     return call
 
@@ -96,19 +96,19 @@ for _name in (*_STATIC, *_OTHERS):
 
 
 class CountingFiles(Files):
-    """Counts the bytes that are read. `opened`: paths, in order."""
+    """Counts the bytes that are read. `opened_paths`: paths, in order."""
 
-    __slots__ = ("opened", "read_bytes")
+    __slots__ = ("opened_paths", "read_bytes")
 
     def __init__(self) -> None:
-        self.opened: list[str] = []
+        self.opened_paths: list[str] = []
         self.read_bytes = 0
 
     def open(self, path: str, *, create: bool = False) -> int:
-        self.opened.append(path)
+        self.opened_paths.append(path)
         return super().open(path, create=create)
 
     def pread(self, fd: int, size: int, position: int) -> bytes:  # type: ignore[override]
-        found = os.pread(fd, size, position)
-        self.read_bytes += len(found)
-        return found
+        data = os.pread(fd, size, position)
+        self.read_bytes += len(data)
+        return data

@@ -59,8 +59,10 @@ class WireClient(FrameConnection):
     def receive(self, codec: ApiCodec, version: int, correlation_id: int) -> Answer:
         """Return the next answer on the connection, which must carry `correlation_id`."""
         frame = self.receive_frame()
-        (found,) = struct.unpack_from(">i", frame)
-        assert found == correlation_id, f"answer to {found} came instead of {correlation_id}"
+        (answered_id,) = struct.unpack_from(">i", frame)
+        assert answered_id == correlation_id, (
+            f"answer to {answered_id} came instead of {correlation_id}"
+        )
         position = 4
         if codec.is_flexible(version) and codec.api_key != API_VERSIONS_KEY:
             assert frame[position] == 0, "unexpected tagged fields in a response header"

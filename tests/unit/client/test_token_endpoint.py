@@ -61,8 +61,8 @@ def endpoint(url: str, settings: dict[str, str] | None = None, **more: Any) -> T
 
 def test_the_request_is_the_one_of_kafka(provider: TokenProvider) -> None:
     access_token = endpoint(provider.url, options={**OPTIONS, "scope": " read write "}).token()
-    assert [access_token] == provider.given
-    (request,) = provider.asked
+    assert [access_token] == provider.tokens
+    (request,) = provider.requests
     assert (request.method, request.path) == ("POST", "/token?tenant=1")
     assert request.client == ":".join(CLIENT)
     assert request.body == "grant_type=client_credentials&scope=read+write"
@@ -74,16 +74,16 @@ def test_settings_stand_over_the_options_of_the_jaas_line(provider: TokenProvide
     settings = {ID_KEY: CLIENT[0], SECRET_KEY: CLIENT[1], SCOPE_KEY: "s"}
     options = {"clientId": "x", "clientSecret": "y", "scope": "z"}
     assert endpoint(provider.url, settings, options=options).token()
-    assert provider.asked[0].body.endswith("&scope=s")
+    assert provider.requests[0].body.endswith("&scope=s")
 
 
 def test_a_login_shows_the_token_and_the_extensions(provider: TokenProvider) -> None:
     settings = ConfigValues({HANDLER_KEY: HANDLER, URL_KEY: provider.url})
     login = oauth_login(settings, OPTIONS, SystemClock().now_ms)
     first = login.begin("host").begin().decode()
-    assert first == (f"n,,\x01auth=Bearer {provider.given[0]}\x01logicalCluster=c1\x01\x01")
+    assert first == (f"n,,\x01auth=Bearer {provider.tokens[0]}\x01logicalCluster=c1\x01\x01")
     assert login.begin("host").begin().decode() == first
-    assert len(provider.asked) == 1
+    assert len(provider.requests) == 1
 
 
 def test_a_token_is_trusted_to_https_with_the_ca_of_the_jaas_line(tmp_path: Path) -> None:
@@ -95,10 +95,10 @@ def test_a_token_is_trusted_to_https_with_the_ca_of_the_jaas_line(tmp_path: Path
             {HANDLER_KEY: HANDLER, URL_KEY: provider.url, "sasl.login.retry.backoff.ms": "0"}
         )
         login = oauth_login(settings, {**OPTIONS, **trust}, SystemClock().now_ms)
-        assert provider.given == []
+        assert provider.tokens == []
         assert provider.url.startswith("https:")
         login.begin("host").begin()
-        assert len(provider.given) == 1
+        assert len(provider.tokens) == 1
         with pytest.raises(OSError, match="certificate verify failed"):
             oauth_login(settings, OPTIONS, SystemClock().now_ms).begin("host").begin()
 
@@ -115,7 +115,7 @@ def test_an_error_that_may_pass_is_tried_again_with_longer_pauses(provider: Toke
         pause=pauses.append,
     )
     provider.statuses = [500, 503, 429]
-    assert fetching.token() == provider.given[0]
+    assert fetching.token() == provider.tokens[0]
     assert pauses == [0.1, 0.2, 0.4]
 
 
@@ -126,7 +126,7 @@ def test_an_error_that_stays_is_not_tried_again(provider: TokenProvider) -> None
     assert str(caught.value) == (
         f"{provider.url} answers with HTTP status 401: invalid_client - unknown"
     )
-    assert len(provider.asked) == 1
+    assert len(provider.requests) == 1
     assert "not-this" not in f"{wrong._request!r}"
 
 
@@ -150,7 +150,7 @@ def test_tries_end_when_the_time_for_them_is_over(provider: TokenProvider) -> No
     provider.statuses = [500] * 10
     with pytest.raises(TokenFetchError, match="HTTP status 500"):
         tries.token()
-    assert len(provider.asked) == 3
+    assert len(provider.requests) == 3
 
 
 @pytest.mark.parametrize(
@@ -223,10 +223,10 @@ def test_a_token_is_renewed_before_it_ends(provider: TokenProvider) -> None:
     provider.statuses = [500]
     assert fetching.token() == first
     assert fetching.token() == first
-    assert len(provider.asked) == 2
+    assert len(provider.requests) == 2
     clock.advance(AGAIN_MS)
     second = fetching.token()
-    assert [first, second] == provider.given
+    assert [first, second] == provider.tokens
     clock.advance(4_000_000)
     provider.statuses = [500]
     with pytest.raises(TokenFetchError):
@@ -364,15 +364,15 @@ def signing(provider: TokenProvider, directory: Path) -> dict[str, str]:
 def test_an_assertion_stands_for_the_secret(provider: TokenProvider, tmp_path: Path) -> None:
     settings = signing(provider, tmp_path)
     options = {"clientId": "an id", "clientSecret": "not asked for", "scope": " read write "}
-    assert endpoint(provider.url, settings, options=options).token() == provider.given[0]
-    assert list(provider.asked[0].fields.items())[::2] == [
+    assert endpoint(provider.url, settings, options=options).token() == provider.tokens[0]
+    assert list(provider.requests[0].fields.items())[::2] == [
         ("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"),
         ("grant_type", "client_credentials"),
         ("scope", "read write"),
     ]
-    assert provider.asked[0].fields["client_id"] == "an id"
-    assert endpoint(provider.url, settings, options={}).token() == provider.given[1]
-    assert list(provider.asked[1].fields)[1:] == ["client_assertion", "grant_type"]
+    assert provider.requests[0].fields["client_id"] == "an id"
+    assert endpoint(provider.url, settings, options={}).token() == provider.tokens[1]
+    assert list(provider.requests[1].fields)[1:] == ["client_assertion", "grant_type"]
 
 
 def test_an_assertion_is_exchanged_for_a_token(provider: TokenProvider, tmp_path: Path) -> None:
@@ -384,9 +384,9 @@ def test_an_assertion_is_exchanged_for_a_token(provider: TokenProvider, tmp_path
         **signing(provider, tmp_path),
     }
     login = oauth_login(ConfigValues(settings), {"scope": "of the JAAS line"}, SystemClock().now_ms)
-    assert provider.given == []
+    assert provider.tokens == []
     assert b"Bearer " in login.begin("host").begin()
-    fields = provider.asked[0].fields
+    fields = provider.requests[0].fields
     assert list(fields) == ["grant_type", "assertion", "scope"]
     assert fields["grant_type"] == "urn:ietf:params:oauth:grant-type:jwt-bearer"
     assert fields["scope"] == "s"
@@ -400,4 +400,4 @@ def test_a_key_that_is_gone_is_told_and_not_tried_again(
     with pytest.raises(TokenFetchError, match=r"key\.pem cannot be read") as caught:
         token_endpoint.token()
     assert caught.value.is_final
-    assert provider.asked == []
+    assert provider.requests == []

@@ -79,9 +79,9 @@ def test_a_secret_gets_a_token(provider: TokenProvider, names: str) -> None:
     settings |= {URL: provider.url}
     first = first_message(settings)
     assert first_message(settings) == first
-    (token,) = provider.given
+    (token,) = provider.tokens
     assert first == f"n,,\x01auth=Bearer {token}\x01a=b\x01\x01"
-    (request,) = provider.asked
+    (request,) = provider.requests
     assert request.client == ":".join(CLIENT)
     assert request.body == "grant_type=client_credentials&scope=read+write"
 
@@ -90,7 +90,7 @@ def test_threads_that_begin_together_ask_once(provider: TokenProvider) -> None:
     settings = for_reader({**BASE, **OIDC, URL: provider.url})
     with ThreadPoolExecutor(4) as pool:
         tokens = list(pool.map(lambda _: login_of(settings).token(), range(8)))
-    assert tokens == provider.given * 8
+    assert tokens == provider.tokens * 8
 
 
 @pytest.mark.parametrize("names", ["Java", "librdkafka"])
@@ -117,9 +117,9 @@ def test_an_assertion_stands_for_the_secret(
         settings["sasl.oauthbearer.grant.type"] = f"{urn}{grant}"
         settings[f"{ASSERTION}jwt.template.file"] = str(template)
     message = first_message(settings)
-    (request,) = provider.asked
+    (request,) = provider.requests
     assert request.fields["grant_type"].endswith(grant)
-    assert [token_in(message)] == provider.given
+    assert [token_in(message)] == provider.tokens
 
 
 @pytest.mark.parametrize("names", ["Java", "librdkafka", "librdkafka, a text"])
@@ -136,7 +136,7 @@ def test_the_provider_is_trusted_by_its_ca(tmp_path: Path, names: str) -> None:
     with TokenProvider(is_tls=True) as provider:
         settings = for_reader({**BASE, **names_of_tls, URL: provider.url})
         ca.unlink()
-        assert login_of(settings).token() == provider.given[0]
+        assert login_of(settings).token() == provider.tokens[0]
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ from tests.support.record_requests import (
     id_of,
     offsets_in,
     part,
+    parts_of_answer,
     produce,
-    told,
 )
 from tests.support.waiting import eventually
 from tests.unit.broker.partitions.conftest import Claim
@@ -143,7 +143,7 @@ async def test_it_waits_until_there_is_enough(running: InProcessBroker, client: 
         await fill(producer, b"x", index=0)
         assert running.partitions.get("t", 0).waiters
         await fill(producer, b"x", index=1)
-    assert {i: size for i, (_, _, size) in told(await client.receive()).items()} == {
+    assert {i: size for i, (_, _, size) in parts_of_answer(await client.receive()).items()} == {
         0: ONE_BATCH,
         1: ONE_BATCH,
     }
@@ -152,7 +152,7 @@ async def test_it_waits_until_there_is_enough(running: InProcessBroker, client: 
 async def test_min_bytes_is_at_most_max_bytes(client: RawClient) -> None:
     await fill(client, b"a" * 200)
     request = asking(part(), max_wait_ms=60_000, min_bytes=1 << 30, max_bytes=100)
-    assert told(await client.call(request, 11))[0][2] > 200
+    assert parts_of_answer(await client.call(request, 11))[0][2] > 200
 
 
 async def test_the_rest_of_an_older_segment_is_answered_at_once(
@@ -208,7 +208,9 @@ async def test_a_session_goes_on_with_one_connection_only(
         stale = await client.receive()
         assert stale.error_code == ErrorCode.INVALID_FETCH_SESSION_EPOCH
         assert stale.session_id == session_id
-        assert told(await other.call(asking(session=(session_id, 3)), 12)) == {0: (0, 1, ONE_BATCH)}
+        assert parts_of_answer(await other.call(asking(session=(session_id, 3)), 12)) == {
+            0: (0, 1, ONE_BATCH)
+        }
 
 
 async def test_a_session_waits_for_its_partitions(
@@ -219,4 +221,4 @@ async def test_a_session_waits_for_its_partitions(
     await eventually(lambda: running.partitions.get("t", 1).waiters)
     async with await running.connect() as producer:
         await fill(producer, b"x", index=1)
-    assert set(told(await client.receive())) == {1}
+    assert set(parts_of_answer(await client.receive())) == {1}

@@ -10,7 +10,15 @@ from minibroker.broker.partitions.role import Follower
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.protocol.messages.fetch import ReplicaState
 from tests.support.in_process import batch_of
-from tests.support.record_requests import asking, fill, first, id_of, offsets_in, part, told
+from tests.support.record_requests import (
+    asking,
+    fill,
+    first,
+    id_of,
+    offsets_in,
+    part,
+    parts_of_answer,
+)
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
@@ -125,14 +133,14 @@ async def test_a_session_hears_of_the_followers_progress_and_of_a_cut(
 ) -> None:
     first_answer = await client.call(asking(part(offset=1), session=(0, 0)), 11)
     session = first_answer.session_id
-    assert told(await client.call(asking(session=(session, 1)), 11)) == {}
+    assert parts_of_answer(await client.call(asking(session=(session, 1)), 11)) == {}
     take(running, follower, high_watermark=3)
-    assert told(await client.call(asking(session=(session, 2)), 11)) == {
+    assert parts_of_answer(await client.call(asking(session=(session, 2)), 11)) == {
         0: (0, 3, 2 * len(batch_of(b"b")))
     }
     request = asking(part(offset=3), session=(session, 3))
-    assert told(await client.call(request, 11)) == {}
+    assert parts_of_answer(await client.call(request, 11)) == {}
     running.partitions.truncate(follower, 2)
-    assert told(await client.call(asking(session=(session, 4)), 11)) == {
+    assert parts_of_answer(await client.call(asking(session=(session, 4)), 11)) == {
         0: (ErrorCode.OFFSET_OUT_OF_RANGE, -1, 0)
     }

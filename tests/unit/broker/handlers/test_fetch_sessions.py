@@ -12,7 +12,7 @@ from minibroker.kafka.ids import TopicPartition
 from minibroker.kafka.protocol.messages.fetch import FetchPartition, FetchResponse
 from minibroker.kafka.records.control import TransactionMarker, build_marker
 from tests.support.in_process import START_MS, batch_of
-from tests.support.record_requests import asking, fill, first, id_of, part, told
+from tests.support.record_requests import asking, fill, first, id_of, part, parts_of_answer
 from tests.support.waiting import eventually
 from tests.unit.broker.partitions.conftest import Claim
 
@@ -98,11 +98,11 @@ async def test_a_partition_without_news_is_not_read(
         return read_below(partition, *arguments, **options)
 
     monkeypatch.setattr(partition_type, "read_below", counted)
-    assert told(await consumer.fetch()) == {}
+    assert parts_of_answer(await consumer.fetch()) == {}
     assert reads == []
     async with await running.connect() as producer:
         await fill(producer, b"x", index=1)
-    assert set(told(await consumer.fetch())) == {1}
+    assert set(parts_of_answer(await consumer.fetch())) == {1}
     assert reads == [1]
 
 
@@ -124,7 +124,7 @@ async def test_an_error_is_told_again_until_it_is_gone(
     running.partitions.take_offline([TopicPartition("t", 0)])
     for _ in range(2):
         answer = await consumer.fetch(max_wait_ms=60_000)
-        assert told(answer) == {0: (ErrorCode.KAFKA_STORAGE_ERROR, -1, 0)}
+        assert parts_of_answer(answer) == {0: (ErrorCode.KAFKA_STORAGE_ERROR, -1, 0)}
 
 
 async def test_news_wake_a_fetch_that_has_read_nothing(
@@ -136,7 +136,7 @@ async def test_news_wake_a_fetch_that_has_read_nothing(
     await eventually(lambda: session.waiters)
     async with await running.connect() as producer:
         await fill(producer, b"x", index=1)
-    assert set(told(await consumer.receive())) == {1}
+    assert set(parts_of_answer(await consumer.receive())) == {1}
     assert not session.waiters
 
 
@@ -150,7 +150,7 @@ async def test_news_of_several_partitions_add_up_to_min_bytes(
         await fill(producer, b"x", index=1)
         assert consumer.session.waiters
         await fill(producer, b"x", index=0)
-    assert set(told(await consumer.receive())) == {0, 1}
+    assert set(parts_of_answer(await consumer.receive())) == {0, 1}
 
 
 async def test_a_new_leader_epoch_ends_a_wait_with_the_old_one(
@@ -179,7 +179,7 @@ async def test_the_stop_ends_the_wait(consumer: Consumer, running: InProcessBrok
     consumer.ask(max_wait_ms=60_000)
     await eventually(lambda: consumer.session.waiters)
     running.partitions.wake_all()
-    assert told(await consumer.receive()) == {}
+    assert parts_of_answer(await consumer.receive()) == {}
 
 
 async def test_a_partition_that_leaves_the_session_is_watched_no_more(
@@ -298,4 +298,4 @@ async def test_a_session_by_topic_ids_hears_of_news(
     assert consumer.session.news == {}
     async with await running.connect() as producer:
         await fill(producer, b"x", index=1)
-    assert set(told(await consumer.fetch(version=13))) == {1}
+    assert set(parts_of_answer(await consumer.fetch(version=13))) == {1}

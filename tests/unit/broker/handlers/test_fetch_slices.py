@@ -12,7 +12,7 @@ from minibroker.broker.handlers import fetch as fetch_handler
 from minibroker.broker.handlers.reads import fetch_pass
 from minibroker.broker.server import handling
 from tests.support.in_process import START_MS, batch_of
-from tests.support.record_requests import asking, id_of, part, produce_values, told
+from tests.support.record_requests import asking, id_of, part, parts_of_answer, produce_values
 from tests.support.waiting import eventually
 from tests.unit.broker.handlers.short_way import answer_to
 from tests.unit.broker.partitions.conftest import Claim
@@ -77,8 +77,10 @@ async def test_records_that_come_between_two_slices_are_news(
     with monkeypatch.context() as patched:
         patched.setattr(fetch_handler, "_respond_in_slices", append_before)
         answer = await client.call(asking(topic=many, session=(session_id, 1)), 12)
-    assert told(answer) == {}
-    assert set(told(await client.call(asking(topic=many, session=(session_id, 2)), 12))) == {2}
+    assert parts_of_answer(answer) == {}
+    assert set(
+        parts_of_answer(await client.call(asking(topic=many, session=(session_id, 2)), 12))
+    ) == {2}
 
 
 @pytest.mark.parametrize("at_once_max", [1, COUNT])
@@ -100,7 +102,7 @@ async def test_a_wait_ends_with_records_and_with_its_connection(
     await eventually(lambda: not running.server.connections._tasks_running)
     async with await running.connect() as other:
         await other.call(produce_values(many, b"new", index=COUNT - 1), 9)
-        assert told(await client.receive())[COUNT - 1][1] == 1
+        assert parts_of_answer(await client.receive())[COUNT - 1][1] == 1
         parts[COUNT - 1].fetch_offset = 1
         other.send(request, 12)
         await eventually(lambda: watched.waiters)

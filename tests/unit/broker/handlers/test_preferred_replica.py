@@ -9,7 +9,7 @@ import pytest
 from minibroker.broker.cluster.image import BrokerInfo, Endpoint
 from minibroker.broker.partitions.role import Leader
 from tests.support.in_process import START_MS, batch_of
-from tests.support.record_requests import asking, fill, first, part, told
+from tests.support.record_requests import asking, fill, first, part, parts_of_answer
 from tests.unit.broker.partitions.conftest import Claim
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ async def test_only_consumers_with_a_foreign_rack_are_sent_away(
     assert await preferred(client, rack="there") == 8
     for rack in ("here", "nowhere", ""):
         assert await preferred(client, rack=rack) == READ_HERE
-    assert told(await fetch(client, part(), version=10))[0][2] > 0
+    assert parts_of_answer(await fetch(client, part(), version=10))[0][2] > 0
 
 
 async def test_a_follower_has_to_be_in_sync_and_to_have_the_offset(
@@ -133,7 +133,7 @@ async def test_a_session_tells_it_once_a_follower_has_caught_up(
         partition.follower_fetched(broker_id, 3, 0)
     first_answer = await fetch(client, part(offset=4), session=(0, 0))
     assert first(first_answer).preferred_read_replica == READ_HERE
-    assert told(await fetch(client, session=(first_answer.session_id, 1))) == {}
+    assert parts_of_answer(await fetch(client, session=(first_answer.session_id, 1))) == {}
     partition.follower_fetched(7, 4, 0)
     for epoch in (2, 3):  # as often as the consumer asks here
         answer = await fetch(client, session=(first_answer.session_id, epoch))

@@ -189,13 +189,13 @@ async def test_nothing_comes_between_the_answer_and_the_write_of_offsets(
     turns = Turns()
 
     def note_verification(*arguments: Any, **options: Any) -> Any:
-        events.append(("verified", turns.taken))
+        events.append(("verified", turns.count))
         return verify(*arguments, **options)
 
     commit_offsets = GroupShard.commit_offsets
 
     def note_commit(*arguments: Any, **options: Any) -> None:
-        events.append(("written", turns.taken))
+        events.append(("written", turns.count))
         commit_offsets(*arguments, **options)
 
     monkeypatch.setattr(txn_offset_commit, "verify", note_verification)

@@ -366,7 +366,7 @@ async def test_a_partition_that_goes_between_two_steps_of_its_load_is_dropped(
     assert replayed < 3
     bench.journal.on_topic_deleted(topic, MARKED)
     turns = Turns()
-    await eventually(lambda: turns.taken >= 3)
+    await eventually(lambda: turns.count >= 3)
     turns.stop()
     assert len(bench.listener.batches) == replayed
     assert bench.listener.events == ["unloaded 0"]

@@ -12,7 +12,7 @@ from minibroker.broker.server import decoder as decoder_module
 from minibroker.broker.server.decoder import LARGE_FRAME_BYTES
 from minibroker.kafka.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.support.in_process import TIMEOUT_S, request_frame
-from tests.support.record_requests import fetch_from, produce_values, told
+from tests.support.record_requests import fetch_from, parts_of_answer, produce_values
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ async def test_a_long_poll_that_was_decoded_so_takes_no_place_of_a_task(
         await eventually(lambda: partition.waiters)
         assert running.server.connections._tasks_running == 0
         await producer.call(produce_values("t", b"x"), 9)
-        assert told(await client.receive())[0][1] == 1
+        assert parts_of_answer(await client.receive())[0][1] == 1
         client.send(fetch_from("t", 1, max_wait_ms=60_000), 11)
         await eventually(lambda: partition.waiters)
     await eventually(lambda: not partition.waiters)

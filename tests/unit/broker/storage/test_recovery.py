@@ -338,7 +338,7 @@ def test_after_a_clean_stop_no_segment_is_opened(tmp_path: Path) -> None:
     files = CountingFiles()
     manager, log = recovery_start(tmp_path, files=files)
     assert (log.log_end_offset, log.recovery_point) == (40, 40)
-    assert [path for path in files.opened if "t-0/" in path] == []
+    assert [path for path in files.opened_paths if "t-0/" in path] == []
     check_whole(log)
     manager.close()
 
