@@ -88,7 +88,7 @@ coverage: $(VENV)/.test ## the lines that quick tests run, as a table and in bui
 
 # Three processes on two cores: most tests wait for a broker, and half of the processes at most run
 # Spark (tests/support/schedule.py). With ARGS nothing is fetched beforehand: a test that misses
-# something has it made (tests/support/made.py).
+# something has it made (tests/support/build_files.py).
 KERBEROS := $(if $(shell command -v krb5-config),$(VENV)/.kerberos)
 TESTED_WITH := $(KERBEROS) $(KIO_OLD)/.done $(KIO_NEW)/.done $(KAFKA_PYTHON_OLD)/.done $(IMAGE_WHEELS)/.done $(if $(KERBEROS),$(IMAGE_WHEELS)/.kerberos) $(EXAMPLES)/.done java $(if $(MVN),$(SPARK_CLASSES) registry) $(OTHER_CLIENTS)
 THIS_MAKE := $(MAKE)

@@ -11,7 +11,7 @@ from benchmarks.compiled import use_compiled
 from benchmarks.metrics import EXTRA_ROWS, ROWS, USUAL_ROWS
 from benchmarks.peers import all_peers
 from benchmarks.runner import Runner
-from tests.support.made import ROOT
+from tests.support.build_files import ROOT
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from tests.support.made import ROOT
+from tests.support.build_files import ROOT
 
 _BUSY_SHARE = 0.1
 

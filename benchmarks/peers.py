@@ -13,8 +13,8 @@ from pathlib import Path
 from benchmarks import wire
 from benchmarks.children import Child
 from tests.support import broker, java, peers
+from tests.support.build_files import MissingError
 from tests.support.kfake import kfake_command
-from tests.support.made import MissingError
 from tests.support.processes import free_port
 
 START_PATIENCE_S = 60.0

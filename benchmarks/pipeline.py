@@ -55,7 +55,7 @@ from minibroker.pipeline import archive as archive_job
 from minibroker.pipeline.kafka.source.frames import read_topics, stream_topics
 from minibroker.pipeline.spark.session import session
 from tests.support import java
-from tests.support.made import ROOT, required
+from tests.support.build_files import ROOT, required
 
 TENTH: Final = "a-tenth"
 TWIN: Final = "twin"

@@ -30,7 +30,7 @@ from benchmarks.metrics import IN_FLIGHT, LOAD_SIZES_BYTES
 from benchmarks.peers import START_PATIENCE_S, Minibroker
 from benchmarks.plan import FULL
 from benchmarks.rows import groups, load, raw
-from tests.support.made import ROOT
+from tests.support.build_files import ROOT
 from tests.support.processes import free_port
 
 _TOPIC = "bench-profile"

@@ -29,7 +29,7 @@ from benchmarks.rows import (
     transactions,
 )
 from benchmarks.rows.session import RowError, Session
-from tests.support.made import MissingError
+from tests.support.build_files import MissingError
 
 _LOAD_ROWS = frozenset({"produce", "consume", "assigned"})
 _WHOLE_ROWS = {

@@ -34,7 +34,7 @@ from benchmarks.rows import (
 )
 from benchmarks.rows.scale_session import FULL, QUICK, ScalePlan, ScaleSession
 from benchmarks.rows.session import RowError
-from tests.support.made import ROOT, MissingError
+from tests.support.build_files import ROOT, MissingError
 
 _FAILURES = (
     ChildDiedError,

@@ -13,7 +13,7 @@ from benchmarks import wire
 from benchmarks.metrics import LOAD_PARTITIONS, LOAD_SIZES_BYTES
 from benchmarks.rows.session import RowError, Session
 from tests.support import java
-from tests.support.made import ROOT
+from tests.support.build_files import ROOT
 
 _TIMEOUT_S = 120.0
 _MEBIBYTE = 1024 * 1024

@@ -17,7 +17,7 @@ from benchmarks.peers import Peer
 from benchmarks.plan import Plan
 from benchmarks.results import Results
 from benchmarks.rows.session import RowError
-from tests.support.made import ROOT
+from tests.support.build_files import ROOT
 
 _TIMEOUT_S = 900.0
 _TESTS = """

@@ -26,7 +26,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.wait import WebDriverWait
 
-from tests.support.made import BUILD, MissingError, required
+from tests.support.build_files import BUILD, MissingError, required
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from tests.clients.comparison import Verdict, unlike, verdict
 from tests.clients.fresh_kafka import GROUNDS, Kafkas
 from tests.clients.suites import Aiokafka, FranzGo
-from tests.support.made import BUILD
+from tests.support.build_files import BUILD
 from tests.support.memory import directory_in_memory
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 from tests.clients.fresh_kafka import MECHANISM, PASSWORD, USER
-from tests.support.made import BUILD, required
+from tests.support.build_files import BUILD, required
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from tests.clients.brokers import brokers_of, start_all
-from tests.support.made import BUILD, required
+from tests.support.build_files import BUILD, required
 from tests.support.processes import free_port
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final, Self
 import pytest
 
 from tests.clients.brokers import brokers_of, start_all
-from tests.support.made import BUILD, required
+from tests.support.build_files import BUILD, required
 from tests.support.processes import ManagedProcess, free_port
 
 if TYPE_CHECKING:

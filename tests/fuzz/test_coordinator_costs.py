@@ -310,7 +310,7 @@ async def hold_of(client: Client, scene: Scene, count: int) -> int:
     with CountedWork() as work:
         frame = await client.receive_frame()
     assert frame
-    client._sent.clear()
+    client._unanswered.clear()
     return work.longest_hold
 
 

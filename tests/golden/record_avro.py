@@ -14,8 +14,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from tests.support.build_files import required
 from tests.support.java import SOURCES
-from tests.support.made import required
 from tests.support.registry import APICURIO
 
 RECORDED = Path(__file__).with_name("avro.json")

@@ -18,10 +18,10 @@ from tests.compat.dialogue import transcript_of
 from tests.compat.scenarios import load_all
 from tests.fuzz.hostile_batches import hostile_batch
 from tests.support.broker import Minibroker
+from tests.support.build_files import required
 from tests.support.compiled import build_wheel, missing_compiler
 from tests.support.container import WHEELS
 from tests.support.installed import BASE_BYTES_MAX, install, installed_size
-from tests.support.made import required
 from tests.support.peers import ONE_NODE
 from tests.support.readme import ROOT
 from tests.support.shell import run_command

@@ -28,11 +28,11 @@ from minibroker.container.launch import arrange
 from minibroker.container.variables import translate
 from minibroker.verbs.serve.settings import build
 from tests.support import kerberos
+from tests.support.build_files import BUILD, required
 from tests.support.certificates import authority_pem, broker_certificate, pkcs12_of
 from tests.support.clients import confluent_consume, confluent_produce, expected
 from tests.support.container import ROOT, WHEELS, Container, build_layer, missing
 from tests.support.examples import python_project
-from tests.support.made import BUILD, required
 from tests.support.memory import directory_in_memory
 from tests.support.processes import free_port
 

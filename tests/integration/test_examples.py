@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.build_files import BUILD, required
 from tests.support.examples import EXAMPLES, copy_of, python_project, run
 from tests.support.groups import NODE_MODULES, SARAMA_MEMBER
 from tests.support.java import JUNIT_5, KAFKA_44, class_path
-from tests.support.made import BUILD, required
 
 FRAMEWORKS = dict.fromkeys(
     (

@@ -12,8 +12,8 @@ import pytest
 import yaml
 from confluent_kafka.admin import AdminClient
 
+from tests.support.build_files import ROOT
 from tests.support.clients import confluent_consume
-from tests.support.made import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

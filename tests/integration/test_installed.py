@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.build_files import required
 from tests.support.container import WHEELS
 from tests.support.installed import (
     BASE_BYTES_MAX,
@@ -15,7 +16,6 @@ from tests.support.installed import (
     installed_size,
     type_first_commands,
 )
-from tests.support.made import required
 from tests.support.readme import ROOT
 
 if TYPE_CHECKING:

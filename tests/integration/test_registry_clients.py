@@ -24,8 +24,8 @@ from schema_registry.client.schema import AvroSchema, JsonSchema
 from schema_registry.serializers import AvroMessageSerializer, JsonMessageSerializer
 
 from minibroker.testing import Broker
+from tests.support.build_files import BUILD, required
 from tests.support.java import SPRING_REGISTRY, compiled, java_command
-from tests.support.made import BUILD, required
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from tests.support.made import BUILD, required
+from tests.support.build_files import BUILD, required
 from tests.support.readme import ROOT
 from tests.support.shell import environment
 

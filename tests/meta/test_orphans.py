@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.support.made import ROOT
+from tests.support.build_files import ROOT
 from tests.support.orphans import end_all, start_time
 from tests.support.waiting import wait_until
 

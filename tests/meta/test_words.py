@@ -64,6 +64,7 @@ ROOMS_OF_TESTS = [
     "golden",
     "meta",
     "outgrowing",
+    "pipeline",
     "property",
     "scenario",
     "simulation",

@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tests.support.made import BUILD, required
+from tests.support.build_files import BUILD, required
 from tests.support.processes import ManagedProcess
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from tests.support.made import BUILD, ROOT, required
+from tests.support.build_files import BUILD, ROOT, required
 
 EXAMPLES: Final = ROOT / "examples"
 OPENAPI: Final = "clients/openapi.json"

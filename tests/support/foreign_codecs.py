@@ -13,8 +13,8 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.support.build_files import BUILD, required
 from tests.support.java import java_command
-from tests.support.made import BUILD, required
 from tests.support.reference_codec import MessageSpec
 
 ROOT = Path(__file__).resolve().parents[2]

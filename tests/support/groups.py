@@ -13,8 +13,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.support.build_files import BUILD, required
 from tests.support.java import KAFKA_39, KAFKA_44, compiled, java_command, log_option
-from tests.support.made import BUILD, required
 from tests.support.processes import ManagedProcess
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
-from tests.support.made import BUILD, ROOT, MissingError, alone, required
+from tests.support.build_files import BUILD, ROOT, MissingError, alone, required
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

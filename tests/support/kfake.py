@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from typing import TYPE_CHECKING, Final
 
-from tests.support.made import BUILD, ROOT, MissingError, alone
+from tests.support.build_files import BUILD, ROOT, MissingError, alone
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from typing import Final, NamedTuple
 
-from tests.support.made import BUILD, required
+from tests.support.build_files import BUILD, required
 
 KAFKA_PYTHON = BUILD / "kafka-python-2.0.2"
 CODECS: Final = ("none", "gzip", "snappy", "lz4")

@@ -10,8 +10,8 @@ from http import HTTPStatus
 from http.client import HTTPException
 from typing import TYPE_CHECKING
 
+from tests.support.build_files import BUILD, required
 from tests.support.java import JVM_OPTIONS
-from tests.support.made import BUILD, required
 from tests.support.processes import ManagedProcess, free_port
 from tests.support.registry_calls import ask
 

@@ -33,6 +33,7 @@ from confluent_kafka.admin import (
 )
 
 from tests.support import groups, java, signed_tokens
+from tests.support.build_files import BUILD, required
 from tests.support.certificates import (
     authority_pem,
     broker_certificate,
@@ -40,7 +41,6 @@ from tests.support.certificates import (
     java_store,
 )
 from tests.support.groups import NODE_MODULES, missing_go
-from tests.support.made import BUILD, required
 from tests.support.signed_tokens import AUDIENCE, ISSUER, write_jwks
 
 if TYPE_CHECKING:

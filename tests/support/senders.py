@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from confluent_kafka import Producer
 
+from tests.support.build_files import BUILD, required
 from tests.support.groups import JAVA_CLIENTS, java_options, missing_go
 from tests.support.java import KAFKA_39, compiled, java_command
-from tests.support.made import BUILD, required
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,7 +21,7 @@ from benchmarks.profile_broker import summary
 from benchmarks.results import Results
 from benchmarks.sides import Measured, Running, Side
 from benchmarks.table import number, render
-from tests.support.made import ROOT
+from tests.support.build_files import ROOT
 
 
 @pytest.mark.parametrize(

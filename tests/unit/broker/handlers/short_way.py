@@ -38,5 +38,5 @@ class ShortWay:
 async def answer_to(client: RawClient, request: Any, version: int) -> bytes:
     """The answer's bytes without the correlation id."""
     client.send(request, version)
-    client._sent.clear()
+    client._unanswered.clear()
     return (await client.receive_frame())[4:]

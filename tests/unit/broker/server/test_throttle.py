@@ -184,7 +184,7 @@ async def test_acks_0_is_held_back_too(throttling: Throttling) -> None:
     await throttling.limit(producer_byte_rate=1000, request_percentage=0.000001)
     async with await throttling.running.connect() as client:
         client.send(produce(acks=0), 9)
-        client._sent.clear()
+        client._unanswered.clear()
         assert 0 < await is_unread(client, throttling) < 300
         throttling.timers.end()  # the request that waited went over request_percentage
 

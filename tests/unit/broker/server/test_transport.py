@@ -828,7 +828,7 @@ async def test_a_producer_without_acks_is_held_as_well(serve: Serve) -> None:
     running, flushes = await start(serve)
     async with await running.connect() as client, await running.connect() as other:
         client.send(produce_values("synced", b"a", acks=0), 9)
-        client._sent.clear()
+        client._unanswered.clear()
         client.send(MetadataRequest(topics=[]), 9)
         await flushes.wait()
         early = asyncio.ensure_future(client.receive())
