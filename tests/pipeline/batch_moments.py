@@ -1,7 +1,7 @@
 """Tells by the files of a job where its batch is, so that a kill hits at a known moment.
 
     offsets/N of the checkpoint ─► files or records ─► commit of the target ─► commits/N
-                              BEGUN               WRITTEN                COMMITTED
+                            BATCH_OPEN            WRITTEN                COMMITTED
 
 An object of each class is called and returns the moment, or None if no batch is under way.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 SECONDS: Final = 5.0
 
-BEGUN: Final = "begun"
+BATCH_OPEN: Final = "begun"
 """Nothing of the batch is written yet."""
 WRITTEN: Final = "written"
 """Some or all of it is written, and nothing is committed."""
@@ -31,7 +31,7 @@ COMMITTED: Final = "committed"
 """The target has it, and Spark's checkpoint does not know that yet."""
 PROVISIONAL: Final = "provisional"
 """A rollup's moment: its batches are done, and it writes the open windows."""
-MOMENTS: Final = (BEGUN, WRITTEN, COMMITTED)
+MOMENTS: Final = (BATCH_OPEN, WRITTEN, COMMITTED)
 
 
 def paths_now(directory: Path, pattern: str) -> Iterator[Path]:
@@ -39,8 +39,8 @@ def paths_now(directory: Path, pattern: str) -> Iterator[Path]:
 
     `Path.glob` raises FileNotFoundError where a directory goes between two of its looks.
     """
-    here = {"root_dir": directory, "recursive": True, "include_hidden": True}
-    for name in glob.iglob(pattern, **here):  # noqa: PTH207  see above
+    options = {"root_dir": directory, "recursive": True, "include_hidden": True}
+    for name in glob.iglob(pattern, **options):  # noqa: PTH207  see above
         yield directory / name
 
 
@@ -67,7 +67,6 @@ class ArchiveMoments:
             "delta": self._last_of_delta,
             "parquet": lambda: newest(self._of_job / "batches"),
         }[file_format]
-        self._begun: tuple[int | None, float] = (None, 0.0)
 
     def __call__(self) -> str | None:
         number = batch_under_way(self._of_job / "checkpoint")
@@ -75,7 +74,7 @@ class ArchiveMoments:
             return None
         if self._last() >= number:
             return COMMITTED
-        return WRITTEN if any(self._files_of(number)) else BEGUN
+        return WRITTEN if any(self._files_of(number)) else BATCH_OPEN
 
     def _files_of(self, number: int) -> Iterable[Path]:
         """Yield the files of a batch that is not committed, those of killed attempts among them."""
@@ -85,16 +84,18 @@ class ArchiveMoments:
 
     def _last_of_iceberg(self) -> int:
         versions = self._directory.glob("metadata/v*.metadata.json")
-        found = max(versions, key=lambda path: int(path.name[1:].partition(".")[0]), default=None)
-        if found is None:
+        last_version = max(
+            versions, key=lambda path: int(path.name[1:].partition(".")[0]), default=None
+        )
+        if last_version is None:
             return -1
-        return int(json.loads(found.read_text())["properties"].get("minibroker.batch", -1))
+        return int(json.loads(last_version.read_text())["properties"].get("minibroker.batch", -1))
 
     def _last_of_delta(self) -> int:
         newest_log = max(self._directory.glob("_delta_log/*.json"), default=None)
         actions = [] if newest_log is None else newest_log.read_text().splitlines()
-        found = [json.loads(action).get("txn", {}).get("version", -1) for action in actions]
-        return max(found, default=-1)
+        versions = [json.loads(action).get("txn", {}).get("version", -1) for action in actions]
+        return max(versions, default=-1)
 
 
 class TopicMoments:
@@ -118,7 +119,7 @@ class TopicMoments:
             return None
         if self._maps is not None and any(self._maps.glob(f"*{number:012d}.json")):
             return COMMITTED
-        return WRITTEN if self._is_open() else BEGUN
+        return WRITTEN if self._is_open() else BATCH_OPEN
 
     def _is_open(self) -> bool:
         """Return whether a transaction is open; False while the broker does not answer."""
@@ -129,9 +130,9 @@ class TopicMoments:
         return stable != all_records
 
     def _ends(self, level: IsolationLevel) -> list[int]:
-        asked = {name: OffsetSpec.latest() for name in self._names}
-        found = self._client.list_offsets(asked, isolation_level=level, request_timeout=SECONDS)
-        return [found[name].result().offset for name in self._names]
+        specs = {name: OffsetSpec.latest() for name in self._names}
+        answers = self._client.list_offsets(specs, isolation_level=level, request_timeout=SECONDS)
+        return [answers[name].result().offset for name in self._names]
 
 
 class RollupMoments:
@@ -149,4 +150,4 @@ class RollupMoments:
         if newest(self._of_job / "batches") >= number:
             return COMMITTED
         files = paths_now(self._of_job, f".staged/{number:09d}-*/date=*/*.parquet")
-        return WRITTEN if any(files) else BEGUN
+        return WRITTEN if any(files) else BATCH_OPEN

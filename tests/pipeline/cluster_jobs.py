@@ -43,8 +43,8 @@ def results(pythons: list[str]) -> dict[str, Any]:
 
 def fill(address: str, topic: str) -> None:
     """Fill the topic that the jobs read, and make the topic that they write."""
-    for made in (topic, f"{topic}-copy"):
-        topics.create(address, made, PARTITIONS, {"retention.ms": "-1"})
+    for name in (topic, f"{topic}-copy"):
+        topics.create(address, name, PARTITIONS, {"retention.ms": "-1"})
     client = topics.producer(address)
     for number in range(RECORDS):
         client.produce(
@@ -87,5 +87,5 @@ def run(
         env={**environment, "SPARK_LOCAL_IP": "127.0.0.1"},
     )
     assert done.returncode == 0, done.stderr[-4000:]
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    outcome: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return outcome

@@ -42,27 +42,27 @@ def records(address: str, topic: str) -> dict[int, list[Record]]:
             name.partition: consumer.get_watermark_offsets(name, SECONDS, cached=False)[1]
             for name in names
         }
-        found: dict[int, list[Record]] = {number: [] for number in partitions}
+        records_of: dict[int, list[Record]] = {number: [] for number in partitions}
         consumer.assign(names)
         ended: set[int] = set()
         while len(ended) < len(partitions):
             message = consumer.poll(SECONDS)
             assert message is not None, f"{topic} is not read to its end: {ends}, {ended}"
-            _add(message, found, ends, ended)
-        return found
+            _add(message, records_of, ends, ended)
+        return records_of
     finally:
         consumer.close()
 
 
 def _add(
-    message: Message, found: dict[int, list[Record]], ends: dict[int, int], ended: set[int]
+    message: Message, records_of: dict[int, list[Record]], ends: dict[int, int], ended: set[int]
 ) -> None:
     partition, offset, error = message.partition(), message.offset(), message.error()
     assert partition is not None
     assert offset is not None
     if error is None:
         headers = message.headers()
-        found[partition].append(
+        records_of[partition].append(
             Record(
                 message.value(),
                 message.key(),
@@ -91,19 +91,19 @@ def offsets(address: str, group: str) -> dict[tuple[str, int], tuple[int, str]]:
     client = AdminClient({"bootstrap.servers": address})
     request = [ConsumerGroupTopicPartitions(group)]
     answer = client.list_consumer_group_offsets(request, require_stable=True)
-    found = answer[group].result(SECONDS).topic_partitions
+    partitions = answer[group].result(SECONDS).topic_partitions
     return {
         (partition.topic, partition.partition): (partition.offset, partition.metadata)
-        for partition in found
+        for partition in partitions
     }
 
 
-def commit(address: str, group: str, topic: str, wanted: dict[int, int]) -> None:
+def commit(address: str, group: str, topic: str, new_offsets: dict[int, int]) -> None:
     """Commit offsets of a group."""
     client = AdminClient({"bootstrap.servers": address})
-    partitions = [TopicPartition(topic, number, offset) for number, offset in wanted.items()]
-    asked = client.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, partitions)])
-    asked[group].result(SECONDS)
+    partitions = [TopicPartition(topic, number, offset) for number, offset in new_offsets.items()]
+    changes = client.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, partitions)])
+    changes[group].result(SECONDS)
 
 
 def rest(address: str, topic: str, partition: int, offset: int) -> list[bytes | None]:
@@ -120,9 +120,9 @@ def rest(address: str, topic: str, partition: int, offset: int) -> list[bytes | 
     )
     try:
         consumer.assign([TopicPartition(topic, partition, offset)])
-        found = []
+        rest_values = []
         while (message := consumer.poll(SECONDS)) is not None and message.error() is None:
-            found.append(message.value())
-        return found
+            rest_values.append(message.value())
+        return rest_values
     finally:
         consumer.close()

@@ -25,8 +25,8 @@ import pytest
 from minibroker.pipeline.spark.session import session
 from minibroker.testing import Broker
 from tests.pipeline.spark_classes import INSTALLED, spark_options
+from tests.support.build_files import required
 from tests.support.java import SPARK_CONNECTOR, SPARK_OPTIONS_VARIABLE
-from tests.support.made import required
 from tests.support.memory import directory_in_memory
 from tests.support.object_store import s3_server
 from tests.support.peers import ONE_NODE
@@ -78,7 +78,7 @@ def spark(peers_directory: Path) -> Iterator[SparkSession]:
     """Yield the session of all tests; a test that sets `spark.conf` must unset it."""
     required(SPARK_CONNECTOR / ".done")
     scratch = peers_directory / "spark"
-    made = session(
+    new_session = session(
         master="local[2]",
         app_name="minibroker tests",
         jars=sorted(str(jar) for jar in SPARK_CONNECTOR.glob("*.jar")),
@@ -88,8 +88,8 @@ def spark(peers_directory: Path) -> Iterator[SparkSession]:
             "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         },
     )
-    yield made
-    made.stop()
+    yield new_session
+    new_session.stop()
 
 
 @pytest.fixture(scope="session")
@@ -146,9 +146,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture
 def address(request: pytest.FixtureRequest) -> str:
     """Return the address of one kind of broker: the same test, the same rows."""
-    found = request.getfixturevalue(request.param)
-    assert isinstance(found, str)
-    return found
+    broker_address = request.getfixturevalue(request.param)
+    assert isinstance(broker_address, str)
+    return broker_address
 
 
 @pytest.fixture

@@ -30,15 +30,15 @@ def main(bootstrap: str, topic: str, directory: str, python: str) -> None:
     runs = [
         archive(topic, to="/lake/archive", bootstrap=bootstrap, spark=spark).rows for _ in range(2)
     ]
-    found = compare(topic, "/lake/archive", bootstrap=bootstrap, spark=spark)
-    told: list[int | str] = [*runs, found.total("equal")]
+    comparison = compare(topic, "/lake/archive", bootstrap=bootstrap, spark=spark)
+    lines: list[int | str] = [*runs, comparison.total("equal")]
     try:
         inspect(log_dir="/lake", spark=spark)
     except PipelineError as error:
-        told.append(str(error))
-    told.append(inspect(log_dir=f"file://{directory}/logs", spark=spark).topics[0].topic)
+        lines.append(str(error))
+    lines.append(inspect(log_dir=f"file://{directory}/logs", spark=spark).topics[0].topic)
     spark.stop()
-    sys.stdout.write(json.dumps(told) + "\n")
+    sys.stdout.write(json.dumps(lines) + "\n")
 
 
 if __name__ == "__main__":

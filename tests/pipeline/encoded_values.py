@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 def avro(schema: Mapping[str, Any], id_: int) -> Callable[[Any], bytes]:
     """Return the function that encodes a value."""
-    parsed = fastavro.parse_schema(dict(schema))
+    parsed_schema = fastavro.parse_schema(dict(schema))
 
     def encode(value: Any) -> bytes:
         out = io.BytesIO()
-        fastavro.schemaless_writer(out, parsed, value)
+        fastavro.schemaless_writer(out, parsed_schema, value)
         return header_of(id_) + out.getvalue()
 
     return encode
@@ -40,11 +40,11 @@ def protobuf(text: str, message: str, indexes: bytes, id_: int) -> Callable[[Any
     pool = descriptor_pool.DescriptorPool()
     for file in files.file:
         pool.Add(file)
-    made = message_factory.GetMessageClass(pool.FindMessageTypeByName(message))
+    message_class = message_factory.GetMessageClass(pool.FindMessageTypeByName(message))
 
     def encode(value: Any) -> bytes:
-        found = json_format.ParseDict(value, made())
-        return header_of(id_) + indexes + bytes(found.SerializeToString())
+        parsed_message = json_format.ParseDict(value, message_class())
+        return header_of(id_) + indexes + bytes(parsed_message.SerializeToString())
 
     return encode
 
@@ -56,7 +56,7 @@ def record(**fields: Any) -> dict[str, Any]:
         "name": "Order",
         "namespace": "shop",
         "fields": [
-            {"name": name, "type": found, **({"default": None} if "null" in found else {})}
-            for name, found in fields.items()
+            {"name": name, "type": type_, **({"default": None} if "null" in type_ else {})}
+            for name, type_ in fields.items()
         ],
     }

@@ -187,15 +187,15 @@ class Process:
     def writes_a_file(self) -> bool:
         """Return whether it has a data file open."""
         try:
-            opened = [str(path.readlink()) for path in Path(f"/proc/{self.pid}/fd").iterdir()]
+            paths = [str(path.readlink()) for path in Path(f"/proc/{self.pid}/fd").iterdir()]
         except OSError:
             return False  # it has just ended
-        return any(path.endswith(".parquet") for path in opened)
+        return any(path.endswith(".parquet") for path in paths)
 
 
 def processes_of(session: int) -> list[Process]:
     """Return the running processes; of the workers, not the daemon that forks them."""
-    found = []
+    processes = []
     for directory in Path("/proc").glob("[0-9]*"):
         try:
             command = (directory / "cmdline").read_text()
@@ -204,11 +204,11 @@ def processes_of(session: int) -> list[Process]:
             continue  # it has just ended
         parent, its_session = int(fields[1]), int(fields[3])
         if its_session == session:
-            found.append(Process(int(directory.name), parent, command))
-    jvms = {process.pid for process in found if process.is_jvm}
-    for process in found:
+            processes.append(Process(int(directory.name), parent, command))
+    jvms = {process.pid for process in processes if process.is_jvm}
+    for process in processes:
         process.is_worker = process.is_worker and process.parent not in jvms
-    return found
+    return processes
 
 
 def end(pid: int) -> bool:
@@ -255,7 +255,7 @@ def kill_anywhere(
     *,
     steps: int,
     kinds: tuple[str, ...] = KINDS,
-    before: Callable[[int], None] | None = None,
+    on_try: Callable[[int], None] | None = None,
     moments: tuple[str, ...] = MOMENTS,
     ends: bool = False,
 ) -> list[Kill]:
@@ -281,22 +281,22 @@ def kill_anywhere(
             kind, wish = "driver", Wish(COMMITTED, 0.0, WAIT_S)
         # The job may be done with new work before it is told that it has any.
         goal = done() + dice.randint(1, steps)
-        if before is not None:
-            before(tries)
+        if on_try is not None:
+            on_try(tries)
         tries += 1
-        what = f"work before kill {len(kills)}"
-        wait_for(job, lambda goal=goal: done() >= goal, what, ends=ends)
-        found = stopped_at(job, moment, wish)
-        if found is None:
+        goal_text = f"work before kill {len(kills)}"
+        wait_for(job, lambda goal=goal: done() >= goal, goal_text, ends=ends)
+        current = stopped_at(job, moment, wish)
+        if current is None:
             continue
         if kill(job, broker, kind, dice):
-            kills.append(Kill(kind, found))
+            kills.append(Kill(kind, current))
             passed_s = time.monotonic() - begun_s
-            LOG.info("%.0f s: kill %d, %s, %s", passed_s, len(kills), kind, found)
+            LOG.info("%.0f s: kill %d, %s, %s", passed_s, len(kills), kind, current)
         job.go_on()
         if kind == "broker":
             broker.start()
-    LOG.info("%s; %d starts", told(kills), job.starts)
+    LOG.info("%s; %d starts", sentence_of(kills), job.starts)
     return kills
 
 
@@ -331,16 +331,16 @@ def stopped_at(job: Job, moment: Callable[[], str | None], wish: Wish) -> str | 
     begun_s = seen_s = time.monotonic()
     late_s, pause = wish.late_s, threading.Event()
     while (now_s := time.monotonic()) - seen_s < IDLE_S:
-        found = moment()
-        if found is not None:
+        current = moment()
+        if current is not None:
             seen_s = now_s
         is_late = now_s - begun_s > wish.patience_s
-        if found == wish.moment or (found is not None and is_late):
+        if current == wish.moment or (current is not None and is_late):
             pause.wait(late_s)
             late_s /= 2
             job.stop()
-            if moment() == found and job.code() is None:
-                return found
+            if moment() == current and job.code() is None:
+                return current
             job.go_on()
         if job.code() is not None:
             return None
@@ -348,22 +348,22 @@ def stopped_at(job: Job, moment: Callable[[], str | None], wish: Wish) -> str | 
     return None
 
 
-def told(kills: list[Kill]) -> str:
+def sentence_of(kills: list[Kill]) -> str:
     """Return how many kills of each kind hit at each moment, as text."""
     counts = sorted(Counter(kills).items())
     return ", ".join(f"{count} × {hit.kind} {hit.moment}" for hit, count in counts)
 
 
-def wait_for(job: Job, holds: Callable[[], bool], what: str, *, ends: bool = False) -> None:
+def wait_for(job: Job, holds: Callable[[], bool], event: str, *, ends: bool = False) -> None:
     """Wait until `holds`; start a failed job again, and raise for one that ends and should not."""
     deadline = time.monotonic() + WAIT_S
     pause = threading.Event()
     while not holds():
         code = job.code()
-        assert ends or code != 0, f"the job ended by itself before {what}"
+        assert ends or code != 0, f"the job ended by itself before {event}"
         if code is not None:
             job.start()
-        assert time.monotonic() < deadline, f"waited {WAIT_S:.0f} s for {what}\n{job.tail()}"
+        assert time.monotonic() < deadline, f"waited {WAIT_S:.0f} s for {event}\n{job.tail()}"
         pause.wait(LOOK_S)
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 RECORDS = 400
 PARTITIONS = 3
 KEYS = 23
-KEPT = {"retention.ms": "-1"}
+KEEP_FOR_EVER = {"retention.ms": "-1"}
 BEGUN_MS = 1_700_000_000_000
 
 
@@ -26,9 +26,9 @@ class WriteOutcome(NamedTuple):
     partition: int
 
 
-def made() -> list[WriteOutcome]:
+def outcomes() -> list[WriteOutcome]:
     """Return records with and without keys, values and headers, and one that is there twice."""
-    found = [
+    first_outcomes = [
         WriteOutcome(
             None if number % 11 == 0 else b"key %d" % (number % KEYS),
             None if number % 13 == 0 else b"value %d" % number,
@@ -38,14 +38,14 @@ def made() -> list[WriteOutcome]:
         )
         for number in range(RECORDS)
     ]
-    return [*found, found[7]]
+    return [*first_outcomes, first_outcomes[7]]
 
 
 def write(
     address: str, topic: str, records: Iterable[WriteOutcome], partitions: int = PARTITIONS
 ) -> None:
     """Make a topic with the records."""
-    topics.create(address, topic, partitions, KEPT)
+    topics.create(address, topic, partitions, KEEP_FOR_EVER)
     client = topics.producer(address)
     for record in records:
         client.produce(
@@ -61,10 +61,10 @@ def write(
 
 def copy_in_transactions(address: str, topic: str, compression: str = "none") -> None:
     """Write the same records; between the transactions with them others are aborted."""
-    topics.create(address, topic, PARTITIONS, KEPT)
+    topics.create(address, topic, PARTITIONS, KEEP_FOR_EVER)
     client = topics.producer(address, transactional_id=f"of-{topic}", compression_type=compression)
     client.init_transactions(topics.SECONDS)
-    records = made()
+    records = outcomes()
     for start in range(0, len(records), 100):
         client.begin_transaction()
         client.produce(topic, b"never", partition=0)

@@ -31,17 +31,21 @@ BATCH_ROWS = 250
 
 def main(master: str, bootstrap: str, topic: str, directory: str, settings: str) -> None:
     """Read `topic`, archive it, replay it into `<topic>-copy`, roll it up, inspect it."""
-    here = Path(directory)
+    root = Path(directory)
     conf = {**SETTINGS, **json.loads(settings)}
     spark = session(master=master, app_name="on a cluster", conf=conf)
     try:
-        given = {"kafka.bootstrap.servers": bootstrap, "subscribe": topic, "minPartitions": "8"}
-        read = positions(read_topics(spark, given))
+        source_options = {
+            "kafka.bootstrap.servers": bootstrap,
+            "subscribe": topic,
+            "minPartitions": "8",
+        }
+        ranges = positions(read_topics(spark, source_options))
         engine: dict[str, Any] = {"bootstrap": bootstrap, "spark": spark}
-        archived = archive(topic, to=here / "archive", batch_rows=BATCH_ROWS, **engine)
-        files = spark.read.parquet(str(here / "archive"))
+        archived = archive(topic, to=root / "archive", batch_rows=BATCH_ROWS, **engine)
+        files = spark.read.parquet(str(root / "archive"))
         replayed = replay(
-            here / "archive",
+            root / "archive",
             to_topic=f"{topic}-copy",
             keep_timestamps=True,
             keep_partitions=True,
@@ -53,14 +57,14 @@ def main(master: str, bootstrap: str, topic: str, directory: str, settings: str)
             agg="sum(number) AS total",
             watermark="1s",
             schema="number BIGINT",
-            to=here / "windows",
+            to=root / "windows",
             **engine,
         )
-        windows = spark.read.parquet(str(here / "windows")).orderBy("window_start")
+        windows = spark.read.parquet(str(root / "windows")).orderBy("window_start")
         windows = windows.selectExpr("string(window_start) AS start", "total").collect()
         looked = inspect(topic, **engine)
-        found = {
-            "read": read,
+        results = {
+            "read": ranges,
             "archived": archived.rows,
             "batches": archived.batches,
             "files": positions(files),
@@ -69,14 +73,14 @@ def main(master: str, bootstrap: str, topic: str, directory: str, settings: str)
             "windows": [[row.start, row.total] for row in windows],
             "looked": sum(partition.records for partition in looked.topics[0].partitions),
         }
-        seen = set(spark.sparkContext.parallelize(range(64), 16).map(where).collect())
-        found["executors"] = len({directory for directory, _, _ in seen})
-        found["packages"] = sorted({package for _, package, _ in seen})
-        found["pythons"] = sorted({python for _, _, python in seen})
-        found["application"] = spark.sparkContext.applicationId
+        places = set(spark.sparkContext.parallelize(range(64), 16).map(place_of_worker).collect())
+        results["executors"] = len({directory for directory, _, _ in places})
+        results["packages"] = sorted({package for _, package, _ in places})
+        results["pythons"] = sorted({python for _, _, python in places})
+        results["application"] = spark.sparkContext.applicationId
     finally:
         spark.stop()
-    sys.stdout.write(json.dumps(found) + "\n")
+    sys.stdout.write(json.dumps(results) + "\n")
 
 
 def positions(rows: DataFrame) -> list[tuple[int, int]]:
@@ -86,7 +90,7 @@ def positions(rows: DataFrame) -> list[tuple[int, int]]:
     )
 
 
-def where(_: int) -> tuple[str, str, str]:
+def place_of_worker(_: int) -> tuple[str, str, str]:
     """Return the directory of the executor, the file that its package is in, and the directory of
     its Python.
     """

@@ -40,5 +40,5 @@ def ask_read_and_write(kafka: Kafka, query: str) -> None:
     sink = parse_options({**kafka.writer_options(), "topic": "totals"})
     for again in (False, True):
         position = Position("secured", query, "run", 0, 0, 0)
-        written = write_rows(sink, position, iter([pa.record_batch({"value": pa.array([b"x"])})]))
-        assert written.is_repeated is again
+        outcome = write_rows(sink, position, iter([pa.record_batch({"value": pa.array([b"x"])})]))
+        assert outcome.is_repeated is again

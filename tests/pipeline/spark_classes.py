@@ -22,8 +22,8 @@ from minibroker.pipeline import archive, rollup
 from minibroker.pipeline.spark.session import session
 from minibroker.testing import Broker
 from tests.pipeline import topics
+from tests.support.build_files import BUILD
 from tests.support.java import SPARK_OPTIONS, SPARK_OPTIONS_VARIABLE
-from tests.support.made import BUILD
 from tests.support.peers import ONE_NODE
 
 if TYPE_CHECKING:

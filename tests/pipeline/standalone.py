@@ -89,8 +89,8 @@ class StandaloneCluster:
 
     def _has_all(self) -> bool:
         try:
-            with urllib.request.urlopen(f"http://{HOST}:{self.ui_port}/json/", timeout=5) as told:
-                return bool(json.load(told)["aliveworkers"] == WORKERS)
+            with urllib.request.urlopen(f"http://{HOST}:{self.ui_port}/json/", timeout=5) as answer:
+                return bool(json.load(answer)["aliveworkers"] == WORKERS)
         except (OSError, json.JSONDecodeError):  # until its pages are all there, it answers nothing
             return False
 
@@ -105,12 +105,12 @@ def make_python(directory: Path, put: Callable[[Path, Path], None]) -> None:
 
 def packed_python(directory: Path) -> Path:
     """Return a virtual environment as a file for `spark.archives`."""
-    made = directory / "environment"
-    make_python(made, lambda inside, package: inside.symlink_to(package))
+    environment = directory / "environment"
+    make_python(environment, lambda inside, package: inside.symlink_to(package))
     packed = directory / "environment.tar.gz"
     with tarfile.open(packed, "w:gz", compresslevel=1) as archive:
-        for path in sorted(made.rglob("*")):
-            inside = path.relative_to(made).as_posix()
+        for path in sorted(environment.rglob("*")):
+            inside = path.relative_to(environment).as_posix()
             is_package = path.parent.name == "site-packages"
             archive.add(path.resolve() if is_package else path, inside, recursive=is_package)
     return packed

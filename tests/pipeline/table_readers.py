@@ -49,8 +49,8 @@ def deltalake(directory: Path) -> list[Record]:
 
 
 def pyarrow_iceberg(directory: Path) -> list[Record]:
-    planned = StaticTable.from_metadata(str(directory)).scan().plan_files()
-    return _of_files([scanned.file.file_path.removeprefix("file://") for scanned in planned])
+    scans = StaticTable.from_metadata(str(directory)).scan().plan_files()
+    return _of_files([scanned.file.file_path.removeprefix("file://") for scanned in scans])
 
 
 def pyarrow_delta(directory: Path) -> list[Record]:
@@ -94,8 +94,8 @@ def _table_deltalake(directory: Path, *columns: str) -> list[tuple[Any, ...]]:
 
 def _table_pyarrow(directory: Path, *columns: str) -> list[tuple[Any, ...]]:
     files = sorted(directory.glob("topic=*/date=*/*.parquet"))
-    found = [parquet.read_table(file, partitioning=None) for file in files]
-    return _rows(pa.concat_tables(found, promote_options="permissive"), columns)
+    tables = [parquet.read_table(file, partitioning=None) for file in files]
+    return _rows(pa.concat_tables(tables, promote_options="permissive"), columns)
 
 
 TABLES: Final[Mapping[str, tuple[Callable[..., list[tuple[Any, ...]]], ...]]] = {
@@ -123,8 +123,8 @@ def _select(columns: tuple[str, ...], source: str) -> str:
 
 
 def _rows(table: pa.Table, columns: tuple[str, ...]) -> list[tuple[Any, ...]]:
-    found = (table[name].to_pylist() for name in columns)
-    return sorted(zip(*found, strict=True), key=_order)
+    lists = (table[name].to_pylist() for name in columns)
+    return sorted(zip(*lists, strict=True), key=_order)
 
 
 def _duckdb(query: str, *extensions: str) -> list[Any]:
@@ -136,16 +136,16 @@ def _duckdb(query: str, *extensions: str) -> list[Any]:
 
 def _extension(name: str) -> Path:
     (root,) = duckdb_ext.__path__
-    (found,) = Path(root, "extensions", f"v{duckdb.__version__}").glob(f"*/{name}.*_extension")
-    return found
+    (extension,) = Path(root, "extensions", f"v{duckdb.__version__}").glob(f"*/{name}.*_extension")
+    return extension
 
 
 def _of_files(paths: Sequence[str]) -> list[Record]:
     """Read files whose topic may be in their path only; a column of the file comes first."""
     if not paths:
         return []
-    found = dataset.dataset(paths, format="parquet").schema.names
-    partitioning = None if "topic" in found else "hive"
+    names = dataset.dataset(paths, format="parquet").schema.names
+    partitioning = None if "topic" in names else "hive"
     return _of_arrow(dataset.dataset(paths, format="parquet", partitioning=partitioning).to_table())
 
 

@@ -26,10 +26,10 @@ def on_a_terminal(words: list[str], directory: Path) -> tuple[int, str]:
     ours, its = pty.openpty()
     with subprocess.Popen(words, stdout=its, stderr=its, stdin=its, cwd=directory) as process:
         os.close(its)
-        said = b"".join(_read_all(ours))
+        output = b"".join(_read_all(ours))
         code = process.wait(timeout=SECONDS)
     os.close(ours)
-    return code, said.decode()
+    return code, output.decode()
 
 
 def _read_all(terminal: int) -> Iterator[bytes]:

@@ -55,10 +55,10 @@ def rows_of(spark: SparkSession, directory: Path, file_format: str = "parquet") 
 
 def offsets_of(spark: SparkSession, directory: Path) -> dict[tuple[str, int], list[int]]:
     """Return (topic, partition) → offsets in the archive, sorted, with repetitions."""
-    found: dict[tuple[str, int], list[int]] = {}
+    offsets: dict[tuple[str, int], list[int]] = {}
     for row in rows_of(spark, directory).select("topic", "partition", "offset").collect():
-        found.setdefault((row.topic, row.partition), []).append(row.offset)
-    return found
+        offsets.setdefault((row.topic, row.partition), []).append(row.offset)
+    return offsets
 
 
 def headers_of(row: Row) -> list[tuple[str, bytes | None]] | None:
@@ -68,8 +68,8 @@ def headers_of(row: Row) -> list[tuple[str, bytes | None]] | None:
 
 def keep_for_ever(address: str, topic: str) -> None:
     """Set the retention of a topic to no limit: its records are of 2023."""
-    wanted = ConfigEntry("retention.ms", "-1", incremental_operation=AlterConfigOpType.SET)
-    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[wanted])
+    entry = ConfigEntry("retention.ms", "-1", incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
     client = AdminClient({"bootstrap.servers": address})
     client.incremental_alter_configs([resource])[resource].result(topics.SECONDS)
 
@@ -83,24 +83,24 @@ def test_every_column_of_every_record(
         keep_for_ever(address, name)
     topics.fill_transactional(address, f"{topic}transactional")
     names.append(f"{topic}transactional")
-    told: list[Batch] = []
+    batches: list[Batch] = []
     outcome = archive(
-        names, to=tmp_path / "archive", bootstrap=address, spark=spark, progress=told.append
+        names, to=tmp_path / "archive", bootstrap=address, spark=spark, progress=batches.append
     )
     rows = rows_of(spark, tmp_path / "archive").collect()
     for name in names:
-        wanted = records(address, name)[0]
-        found = [row for row in rows if row.topic == name]
-        assert [(row.value, row.key, headers_of(row)) for row in found] == [
-            (record.value, record.key, record.headers) for record in wanted
+        originals = records(address, name)[0]
+        own_rows = [row for row in rows if row.topic == name]
+        assert [(row.value, row.key, headers_of(row)) for row in own_rows] == [
+            (record.value, record.key, record.headers) for record in originals
         ]
-        assert [round(row.timestamp.timestamp() * 1000) for row in found] == [
-            record.timestamp_ms for record in wanted
+        assert [round(row.timestamp.timestamp() * 1000) for row in own_rows] == [
+            record.timestamp_ms for record in originals
         ]
-        assert {row.timestampType for row in found} == {1 if name.endswith("appended") else 0}
-        assert all(row.date == row.timestamp.date() for row in found)
-    assert outcome.rows == len(rows) == sum(batch.rows for batch in told)
-    assert told[-1].lag == 0
+        assert {row.timestampType for row in own_rows} == {1 if name.endswith("appended") else 0}
+        assert all(row.date == row.timestamp.date() for row in own_rows)
+    assert outcome.rows == len(rows) == sum(batch.rows for batch in batches)
+    assert batches[-1].lag == 0
 
 
 @pytest.mark.parametrize("file_format", ["json", "csv"])
@@ -129,15 +129,15 @@ def test_the_next_run_goes_on_and_takes_new_partitions(
 ) -> None:
     topics.create(address, topic, 1)
     topics.send(address, topic, 50)
-    here = tmp_path / "archive"
-    assert archive(topic, to=here, bootstrap=address, spark=spark, batch_rows=20).rows == 50
-    assert archive(topic, to=here, bootstrap=address, spark=spark).rows == 0
+    directory = tmp_path / "archive"
+    assert archive(topic, to=directory, bootstrap=address, spark=spark, batch_rows=20).rows == 50
+    assert archive(topic, to=directory, bootstrap=address, spark=spark).rows == 0
     topics.add_partitions(address, topic, 3)
     topics.send(address, topic, 10)
     topics.send(address, topic, 7, partition=2)
-    again = archive(topic, to=here, bootstrap=address, spark=spark)
+    again = archive(topic, to=directory, bootstrap=address, spark=spark)
     assert again.rows == 17
-    assert offsets_of(spark, here) == {(topic, 0): list(range(60)), (topic, 2): list(range(7))}
+    assert offsets_of(spark, directory) == {(topic, 0): list(range(60)), (topic, 2): list(range(7))}
 
 
 def test_many_partitions_are_few_files_and_a_batch_has_a_limit_in_bytes(
@@ -164,8 +164,8 @@ def test_many_partitions_are_few_files_and_a_batch_has_a_limit_in_bytes(
     assert 6 <= len(batches) <= 8
     assert max(batch.rows for batch in batches) <= 1_100
     assert len(list((tmp_path / "archive").rglob("part-*.parquet"))) <= 2 * len(batches)
-    found = offsets_of(spark, tmp_path / "archive")
-    assert found == {(topic, number): list(range(100)) for number in range(60)}
+    offsets = offsets_of(spark, tmp_path / "archive")
+    assert offsets == {(topic, number): list(range(100)) for number in range(60)}
 
 
 def test_a_rate_in_bytes_is_kept(
@@ -189,36 +189,36 @@ def test_an_archive_of_sparks_file_sink_goes_on(
     spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
 ) -> None:
     """Archives of earlier versions have its lists, which keep what no other run has written."""
-    address, here = minibroker_address, tmp_path / "archive"
+    address, directory = minibroker_address, tmp_path / "archive"
     topics.create(address, topic)
     topics.send(address, topic, 10)
-    plan = ArchivePlan(Kafka(address), str(here), (topic,))
-    write_job(LocalFiles(), str(here), job_of(plan))
+    plan = ArchivePlan(Kafka(address), str(directory), (topic,))
+    write_job(LocalFiles(), str(directory), job_of(plan))
     records_of = stream_topics(spark, reader_options(plan))
     rows = to_archive(records_of)
     run(lambda: stream_to_files(rows, plan.to, checkpoint=plan.checkpoint, available_now=True))
     topics.send(address, topic, 5)
-    assert archive(topic, to=here, bootstrap=address, spark=spark).rows == 5
-    assert offsets_of(spark, here) == {(topic, 0): list(range(15))}
-    assert spark.read.parquet(str(here)).count() == 15
-    assert not (here / "_minibroker" / "batches").exists()
+    assert archive(topic, to=directory, bootstrap=address, spark=spark).rows == 5
+    assert offsets_of(spark, directory) == {(topic, 0): list(range(15))}
+    assert spark.read.parquet(str(directory)).count() == 15
+    assert not (directory / "_minibroker" / "batches").exists()
 
 
 def test_an_archive_can_be_moved_and_read_by_others(
     spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
 ) -> None:
-    address, here, there = minibroker_address, tmp_path / "archive", tmp_path / "moved"
+    address, directory, moved = minibroker_address, tmp_path / "archive", tmp_path / "moved"
     topics.create(address, topic, 2)
     topics.send(address, topic, 6)
-    archive(topic, to=here, bootstrap=address, spark=spark)
-    here.rename(there)
+    archive(topic, to=directory, bootstrap=address, spark=spark)
+    directory.rename(moved)
     topics.send(address, topic, 4, partition=1)
-    assert archive(topic, to=there, bootstrap=address, spark=spark).rows == 4
-    wanted = [(topic, 0, number) for number in range(6)] + [(topic, 1, n) for n in range(4)]
-    for read in READERS["parquet"]:
-        assert [record[:3] for record in read(there)] == wanted, read
-    assert offsets_of(spark, there) == {(topic, 0): list(range(6)), (topic, 1): list(range(4))}
-    assert spark.read.parquet(str(there)).count() == 10
+    assert archive(topic, to=moved, bootstrap=address, spark=spark).rows == 4
+    expected = [(topic, 0, number) for number in range(6)] + [(topic, 1, n) for n in range(4)]
+    for reader in READERS["parquet"]:
+        assert [record[:3] for record in reader(moved)] == expected, reader
+    assert offsets_of(spark, moved) == {(topic, 0): list(range(6)), (topic, 1): list(range(4))}
+    assert spark.read.parquet(str(moved)).count() == 10
 
 
 def test_a_pattern_follows_until_it_is_told_to_stop(
@@ -243,11 +243,11 @@ def test_a_pattern_follows_until_it_is_told_to_stop(
             enough.set()
             stop.set()
 
-    here = tmp_path / "archive"
+    directory = tmp_path / "archive"
     pattern = f"{topic}-."
     outcome = archive(
         pattern=pattern,
-        to=here,
+        to=directory,
         bootstrap=address,
         follow=True,
         every="1ms",
@@ -256,7 +256,9 @@ def test_a_pattern_follows_until_it_is_told_to_stop(
         stop=stop,
     )
     assert outcome.was_stopped
-    assert offsets_of(spark, here) == {(f"{topic}-{name}", 0): list(range(5)) for name in "abc"}
+    assert offsets_of(spark, directory) == {
+        (f"{topic}-{name}", 0): list(range(5)) for name in "abc"
+    }
 
 
 def test_one_partition_is_read_by_every_core(
@@ -271,29 +273,29 @@ def test_one_partition_is_read_by_every_core(
     It writes it by itself, with the session's codec.
     """
     monkeypatch.setattr(sources, "TASK_ROWS_MIN", 10)
-    address, here = minibroker_address, tmp_path / "archive"
+    address, directory = minibroker_address, tmp_path / "archive"
     own = spark.newSession()
     own.conf.set("spark.sql.parquet.compression.codec", "gzip")
     topics.create(address, topic)
     for count, files in ((20_000, 2), (9, 3)):
         topics.send(address, topic, count)
-        assert archive(topic, to=here, bootstrap=address, spark=own).rows == count
-        written = list(here.rglob("part-00000000?-*.parquet"))
-        assert len(written) == files
-        groups = [pq.read_metadata(file).row_group(0) for file in written]
+        assert archive(topic, to=directory, bootstrap=address, spark=own).rows == count
+        part_files = list(directory.rglob("part-00000000?-*.parquet"))
+        assert len(part_files) == files
+        groups = [pq.read_metadata(file).row_group(0) for file in part_files]
         assert {group.column(0).compression for group in groups} == {"GZIP"}
-    assert offsets_of(spark, here) == {(topic, 0): list(range(20_009))}
+    assert offsets_of(spark, directory) == {(topic, 0): list(range(20_009))}
 
 
 def test_a_topic_made_anew_is_not_taken_for_the_old_one(
     spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
 ) -> None:
     """It has grown past the checkpoint: by its offsets nothing is wrong."""
-    address, here = minibroker_address, tmp_path / "archive"
+    address, directory = minibroker_address, tmp_path / "archive"
     topics.create(address, topic, 2)
     topics.send(address, topic, 3)
-    archive(topic, to=here, bootstrap=address, spark=spark)
-    replay(here, to_topic=f"{topic}-copy", bootstrap=address, spark=spark)
+    archive(topic, to=directory, bootstrap=address, spark=spark)
+    replay(directory, to_topic=f"{topic}-copy", bootstrap=address, spark=spark)
     topics.delete(address, topic)
     topics.create(address, topic)
     topics.send(address, topic, 5)
@@ -301,25 +303,25 @@ def test_a_topic_made_anew_is_not_taken_for_the_old_one(
     with pytest.raises(
         PipelineError, match=r"was made anew since .*: give another directory, or --on-rec"
     ):
-        archive(topic, to=here, bootstrap=address, spark=spark)
-    assert offsets_of(spark, here) == {(topic, 0): [0, 1, 2]}
+        archive(topic, to=directory, bootstrap=address, spark=spark)
+    assert offsets_of(spark, directory) == {(topic, 0): [0, 1, 2]}
 
-    again = archive(topic, to=here, bootstrap=address, spark=spark, on_recreated="read")
+    again = archive(topic, to=directory, bootstrap=address, spark=spark, on_recreated="read")
     assert again.rows == 5
     with pytest.raises(PipelineError, match=r"made anew since the replay .* has records of both"):
-        replay(here, to_topic=f"{topic}-copy", bootstrap=address, spark=spark)
-    checkpoint, old = here / JOB_DIRECTORY / "checkpoint", tmp_path / "old"
+        replay(directory, to_topic=f"{topic}-copy", bootstrap=address, spark=spark)
+    checkpoint, old = directory / JOB_DIRECTORY / "checkpoint", tmp_path / "old"
     shutil.copytree(checkpoint, old)
     topics.send(address, topic, 1)
-    assert archive(topic, to=here, bootstrap=address, spark=spark).rows == 1
-    assert offsets_of(spark, here) == {(topic, 0): [0, 0, 1, 1, 2, 2, 3, 4, 5]}
+    assert archive(topic, to=directory, bootstrap=address, spark=spark).rows == 1
+    assert offsets_of(spark, directory) == {(topic, 0): [0, 0, 1, 1, 2, 2, 3, 4, 5]}
 
     # An old copy of the checkpoint: its next batch has the number of one that was written.
     shutil.rmtree(checkpoint)
     old.rename(checkpoint)
     topics.send(address, topic, 1)
     with pytest.raises(PipelineError, match=r"is older than .*: put the newer checkpoint back"):
-        archive(topic, to=here, bootstrap=address, spark=spark)
+        archive(topic, to=directory, bootstrap=address, spark=spark)
 
 
 def test_impossible_jobs_are_one_sentence_and_write_nothing(
@@ -329,20 +331,20 @@ def test_impossible_jobs_are_one_sentence_and_write_nothing(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    address, here = minibroker_address, tmp_path / "archive"
+    address, directory = minibroker_address, tmp_path / "archive"
     topics.create(address, topic)
     topics.send(address, topic, 3)
     topics.create(address, f"{topic}-other")
     common = {"bootstrap": address, "spark": spark}
     with pytest.raises(PipelineError, match=r"there is no topic 'nowhere': check its name or"):
-        archive("nowhere", to=here, **common)
+        archive("nowhere", to=directory, **common)
     with pytest.raises(PipelineError, match=r"no topic matches 'nowhere.*'"):
-        archive(pattern="nowhere.*", to=here, **common)
+        archive(pattern="nowhere.*", to=directory, **common)
     with monkeypatch.context() as patch:
         patch.setattr(preflight, "ANSWER_TIMEOUT_S", 1)  # nobody will: 15 s would show no more
         with pytest.raises(PipelineError, match=r"no broker answers at 127.0.0.1:1 "):
-            archive(topic, to=here, spark=spark, bootstrap="127.0.0.1:1")
-    assert not here.exists()
+            archive(topic, to=directory, spark=spark, bootstrap="127.0.0.1:1")
+    assert not directory.exists()
 
     foreign = tmp_path / "foreign"
     foreign.mkdir()
@@ -351,15 +353,15 @@ def test_impossible_jobs_are_one_sentence_and_write_nothing(
         archive(topic, to=foreign, **common)
     assert [path.name for path in foreign.iterdir()] == ["letter.txt"]
 
-    archive(topic, to=here, **common)
+    archive(topic, to=directory, **common)
     with pytest.raises(
         PipelineError, match=r"with format 'parquet' and this one has format 'json'"
     ):
-        archive(topic, to=here, format="json", **common)
+        archive(topic, to=directory, format="json", **common)
     with pytest.raises(PipelineError, match=f"holds the progress of topic {topic}, which this"):
-        archive(f"{topic}-other", to=here, **common)
+        archive(f"{topic}-other", to=directory, **common)
     topics.delete(address, topic)
     topics.create(address, topic)
     with pytest.raises(PipelineError, match="made anew since the last run"):
-        archive(topic, to=here, **common)
-    assert offsets_of(spark, here) == {(topic, 0): [0, 1, 2]}
+        archive(topic, to=directory, **common)
+    assert offsets_of(spark, directory) == {(topic, 0): [0, 1, 2]}

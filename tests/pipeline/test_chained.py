@@ -85,20 +85,20 @@ def addresses(
     jwks_url = write_jwks(directory).replace("file:///", "file:/")  # Kafka 4 compares the text
     ports = {name: free_port() for name in PROTOCOLS}
     settings = broker_settings(directory, jwks_url)
-    found = {name: f"127.0.0.1:{port}" for name, port in ports.items()}
+    address_of = {name: f"127.0.0.1:{port}" for name, port in ports.items()}
     if request.param == "minibroker":
-        shown = ",".join(f"{name}://{address}" for name, address in found.items())
-        with Broker(config={**settings, "listeners": shown}):
-            fill(found["PLAINTEXT"])
-            yield found
+        listener_list = ",".join(f"{name}://{address}" for name, address in address_of.items())
+        with Broker(config={**settings, "listeners": listener_list}):
+            fill(address_of["PLAINTEXT"])
+            yield address_of
         return
     kafka = KafkaPeer("4.4.0", directory / "kafka", settings=settings, port=ports["PLAINTEXT"])
     kafka.settings |= listeners(kafka, ports)
     kafka.options = [ALLOWED_URLS + jwks_url]
     kafka.start()
     try:
-        fill(found["PLAINTEXT"])
-        yield found
+        fill(address_of["PLAINTEXT"])
+        yield address_of
     finally:
         kafka.stop()
 
@@ -106,8 +106,10 @@ def addresses(
 def fill(address: str) -> None:
     """Make the topics, and 20 records in one of them."""
     admin = AdminClient({"bootstrap.servers": address})
-    for made in admin.create_topics([NewTopic("orders", 2, 1), NewTopic("totals", 1, 1)]).values():
-        made.result(60)
+    for creation in admin.create_topics(
+        [NewTopic("orders", 2, 1), NewTopic("totals", 1, 1)]
+    ).values():
+        creation.result(60)
     producer = Producer({"bootstrap.servers": address})
     for number in range(20):
         producer.produce("orders", b'{"amount":1}', partition=number % 2)
@@ -197,8 +199,8 @@ def librdkafkas_files(directory: Path) -> dict[str, str]:
     files = {"ssl.key": pem, "ssl.certificate": chain, "ssl.ca": authority_pem()}
     for name, text in files.items():
         (directory / name).write_text(text)
-    found = {f"{name}.location": str(directory / name) for name in files}
-    return {**found, "ssl.key.password": PASSWORD}
+    file_settings = {f"{name}.location": str(directory / name) for name in files}
+    return {**file_settings, "ssl.key.password": PASSWORD}
 
 
 @pytest.mark.parametrize("stores", [java_stores, pem_files, pem_inline, librdkafkas_files])

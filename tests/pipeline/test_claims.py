@@ -71,17 +71,17 @@ def test_a_record_of_the_year_58879_is_one_dead_letter_of_an_archive(
     address = minibroker_address
     send_around_a_bad_date(address, topic)
     common = {"bootstrap": address, "spark": spark, "until": until}
-    wanted = [offset for offset in range(2 * GOOD + 1) if offset != BAD_OFFSET]
+    expected = [offset for offset in range(2 * GOOD + 1) if offset != BAD_OFFSET]
     for file_format in ("parquet", "iceberg", "delta"):
-        here, dead = tmp_path / file_format, tmp_path / f"dead-{file_format}"
+        directory, dead = tmp_path / file_format, tmp_path / f"dead-{file_format}"
         places = {} if file_format != "parquet" else {"dead_letters": f"{dead}/"}
-        outcome = archive(topic, to=here, format=file_format, **places, **common)
+        outcome = archive(topic, to=directory, format=file_format, **places, **common)
         assert (outcome.rows, outcome.bad_records) == (2 * GOOD, 1)
-        for read in READERS[file_format]:
-            assert [row[2] for row in read(here)] == wanted, read
-        assert_one_letter(letters_in(dead if places else here / "_minibroker" / "bad-dates"))
-    kept = archive(topic, to=tmp_path / "files", **common)
-    assert kept.rows == (2 * GOOD + 1 if until is None else 2 * GOOD)
+        for reader in READERS[file_format]:
+            assert [row[2] for row in reader(directory)] == expected, reader
+        assert_one_letter(letters_in(dead if places else directory / "_minibroker" / "bad-dates"))
+    outcome_of_files = archive(topic, to=tmp_path / "files", **common)
+    assert outcome_of_files.rows == (2 * GOOD + 1 if until is None else 2 * GOOD)
     dead = tmp_path / "dead-json"
     outcome = archive(topic, to=tmp_path / "json", format="json", dead_letters=f"{dead}/", **common)
     assert (outcome.rows, outcome.bad_records) == (2 * GOOD, 1)
@@ -98,21 +98,21 @@ def test_it_is_one_dead_letter_of_a_replay_and_of_a_copy(
     topics.create(address, f"{topic}-dead", 1)
     common: dict[str, Any] = {"bootstrap": address, "spark": spark}
     archive(topic, to=tmp_path / "files", **common)
-    given = {"keep_timestamps": True, "dead_letters": f"{tmp_path}/dead/", **common}
-    given["until"] = until
-    outcome = replay(tmp_path / "files", to_topic=f"{topic}-replayed", **given)
+    options = {"keep_timestamps": True, "dead_letters": f"{tmp_path}/dead/", **common}
+    options["until"] = until
+    outcome = replay(tmp_path / "files", to_topic=f"{topic}-replayed", **options)
     assert (outcome.rows, outcome.bad_records) == (2 * GOOD, 1)
     assert_one_letter(letters_in(tmp_path / "dead"))
-    given = {"checkpoint": tmp_path / "copied", "dead_letters": f"{topic}-dead", **common}
-    given["until"] = until
-    outcome = copy(topic, to_topic=f"{topic}-copied", **given)
+    options = {"checkpoint": tmp_path / "copied", "dead_letters": f"{topic}-dead", **common}
+    options["until"] = until
+    outcome = copy(topic, to_topic=f"{topic}-copied", **options)
     assert (outcome.rows, outcome.bad_records) == (2 * GOOD, 1)
     for name in ("replayed", "copied"):
         assert len(records(address, f"{topic}-{name}")[0]) == 2 * GOOD
     (letter,) = records(address, f"{topic}-dead")[0]
-    told = dict(letter.headers or [])
-    assert told["__connect.errors.offset"] == b"100"
-    assert told["__connect.errors.timestamp"] == str(YEAR_58879).encode()
+    fields = dict(letter.headers or [])
+    assert fields["__connect.errors.offset"] == b"100"
+    assert fields["__connect.errors.timestamp"] == str(YEAR_58879).encode()
     assert letter.timestamp_ms < YEAR_58879
 
 
@@ -157,15 +157,15 @@ def test_it_is_one_dead_letter_of_an_archive_in_an_object_store(
     send_around_a_bad_date(stored["bootstrap"], topic)
     for file_format in ("iceberg", "delta", "parquet"):
         to = f"s3://{BUCKET}/{topic}-{until}/{file_format}"
-        given = stored | {"checkpoint": tmp_path / file_format, "until": until}
+        options = stored | {"checkpoint": tmp_path / file_format, "until": until}
         places = {"dead_letters": f"{to}-dead/"} if file_format != "delta" else {}
-        given |= {"schema": SCHEMA, "format": file_format} if places else {"format": file_format}
-        outcome = archive(topic, to=to, **places, **given)
+        options |= {"schema": SCHEMA, "format": file_format} if places else {"format": file_format}
+        outcome = archive(topic, to=to, **places, **options)
         assert (outcome.rows, outcome.bad_records) == (2 * GOOD, 1)
         offsets = table_in_store(s3, file_format, to)["offset"].to_pylist()
         assert sorted(offsets) == [row for row in range(2 * GOOD + 1) if row != BAD_OFFSET]
-        there = f"{to}-dead" if places else f"{to}/_minibroker/bad-dates"
-        letters = [s3.read(path) for path in s3.paths(there) if "/topic=" in path]
+        path = f"{to}-dead" if places else f"{to}/_minibroker/bad-dates"
+        letters = [s3.read(path) for path in s3.paths(path) if "/topic=" in path]
         assert_one_letter([line for text in letters for line in text.splitlines()])
 
 
@@ -179,11 +179,11 @@ def test_it_ends_no_window_of_a_rollup(
     common: dict[str, Any] = {"bootstrap": address, "spark": spark, "window": "1m"}
     common |= {"agg": "count(*) AS records", "schema": SCHEMA, "until": until}
     for name, place in (("with", {"dead_letters": f"{tmp_path}/dead/"}), ("without", {})):
-        here = tmp_path / name
-        outcome = rollup(topic, to=here, batch_rows=GOOD + 1, **place, **common)
+        directory = tmp_path / name
+        outcome = rollup(topic, to=directory, batch_rows=GOOD + 1, **place, **common)
         assert (outcome.bad_records, outcome.late_rows) == (1, 0)
-        found = spark.read.parquet(str(here)).groupBy().sum("records").collect()
-        assert found[0][0] == 2 * GOOD
+        sums = spark.read.parquet(str(directory)).groupBy().sum("records").collect()
+        assert sums[0][0] == 2 * GOOD
     assert_one_letter(letters_in(tmp_path / "dead"))
 
 
@@ -191,20 +191,20 @@ def test_lost_records_are_named_and_a_new_topic_is_not_the_old_one(
     spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
 ) -> None:
     """`--on-data-loss continue` is about records that were removed, and counts them."""
-    address, here = minibroker_address, tmp_path / "archive"
+    address, directory = minibroker_address, tmp_path / "archive"
     topics.create(address, topic)
     topics.send(address, topic, 10)
     common: dict[str, Any] = {"bootstrap": address, "spark": spark, "fail_on_data_loss": False}
-    archive(topic, to=here, **common)
+    archive(topic, to=directory, **common)
     topics.send(address, topic, 60)
     topics.delete_records(address, topic, 60)
-    outcome = archive(topic, to=here, **common)
+    outcome = archive(topic, to=directory, **common)
     assert (outcome.rows, outcome.skipped_offsets) == (10, 50)
     topics.delete(address, topic)
     topics.create(address, topic)
     topics.send(address, topic, 100)
     with pytest.raises(PipelineError, match=r"was made anew since the last run .*--on-recreated"):
-        archive(topic, to=here, **common)
+        archive(topic, to=directory, **common)
 
 
 def send_customers(address: str, topic: str) -> None:
@@ -232,15 +232,21 @@ def test_a_misspelt_mask_writes_nothing(
     send_customers(address, topic)
     common: dict[str, Any] = {"bootstrap": address, "spark": spark}
     archive(topic, to=tmp_path / "whole", **common)
-    here = tmp_path / "out"
+    directory = tmp_path / "out"
     jobs: list[tuple[str, Any]] = [
-        ("parquet", lambda mask: archive(topic, to=here / "parquet", mask=mask, **common)),
-        ("json", lambda mask: archive(topic, to=here / "json", format="json", mask=mask, **common)),
-        ("delta", lambda m: archive(topic, to=here / "delta", format="delta", mask=m, **common)),
+        ("parquet", lambda mask: archive(topic, to=directory / "parquet", mask=mask, **common)),
+        (
+            "json",
+            lambda mask: archive(topic, to=directory / "json", format="json", mask=mask, **common),
+        ),
+        (
+            "delta",
+            lambda m: archive(topic, to=directory / "delta", format="delta", mask=m, **common),
+        ),
         (
             "copy",
             lambda mask: copy(
-                topic, to_topic=f"{topic}-copy", checkpoint=here / "copy", mask=mask, **common
+                topic, to_topic=f"{topic}-copy", checkpoint=directory / "copy", mask=mask, **common
             ),
         ),
         (
@@ -253,7 +259,7 @@ def test_a_misspelt_mask_writes_nothing(
             "rollup",
             lambda mask: rollup(
                 topic,
-                to=here / "rollup",
+                to=directory / "rollup",
                 window="1m",
                 by="customer.email",
                 agg="count(*) AS n",
@@ -266,9 +272,9 @@ def test_a_misspelt_mask_writes_nothing(
     for name, job in jobs:
         with pytest.raises(JobUsageError, match=r"no record .* \(did you mean customer\.email"):
             job("customer.emial=mask")
-        assert not files_in(here / name)
-    there = preflight.ask(Kafka(address)).partitions
-    assert not {f"{topic}-copy", f"{topic}-replay"} & set(there)
+        assert not files_in(directory / name)
+    partitions = preflight.ask(Kafka(address)).partitions
+    assert not {f"{topic}-copy", f"{topic}-replay"} & set(partitions)
     for name, job in jobs:
         assert job("customer.email=fixed:x, customer.phone?=drop").rows == 10, name
     for name in (f"{topic}-copy", f"{topic}-replay"):
@@ -283,18 +289,18 @@ def test_a_misspelt_mask_writes_nothing_into_an_object_store(
     send_customers(stored["bootstrap"], topic)
     schema = "customer STRUCT<email: STRING>, n INT"
     to = f"s3://{BUCKET}/{topic}"
-    for given in (
+    for options in (
         {"format": "iceberg"},
         {"format": "delta"},
         {"format": "iceberg", "schema": schema},
         {"format": "parquet", "schema": schema},
     ):
-        given |= {"checkpoint": tmp_path / "-".join(given.values()), **stored}
+        options |= {"checkpoint": tmp_path / "-".join(options.values()), **stored}
         with pytest.raises(JobUsageError, match=r"no record .* \(did you mean customer\.email"):
-            archive(topic, to=to, mask="customer.emial=mask", **given)
+            archive(topic, to=to, mask="customer.emial=mask", **options)
         assert not [path for path in s3.paths(to) if "/_minibroker/" not in path]
-        there = f"{to}-{given['checkpoint'].name}"
-        assert archive(topic, to=there, mask="customer.email=mask", **given).rows == 10
+        path = f"{to}-{options['checkpoint'].name}"
+        assert archive(topic, to=path, mask="customer.email=mask", **options).rows == 10
 
 
 def test_a_misspelt_mask_has_an_exit_code_and_waits_for_a_first_record(

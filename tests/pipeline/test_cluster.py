@@ -27,8 +27,8 @@ def test_every_job_does_the_same_on_two_workers(
     once.
     """
     fill(process_address, topic)
-    found = run("local-cluster[2,1,512]", process_address, topic, tmp_path)
+    outcome = run("local-cluster[2,1,512]", process_address, topic, tmp_path)
     # Such a cluster leaves its executors' directories beside Spark itself.
-    shutil.rmtree(Path(pyspark.__file__).parent / "work" / found.pop("application"))
-    assert found == results([sys.prefix])
+    shutil.rmtree(Path(pyspark.__file__).parent / "work" / outcome.pop("application"))
+    assert outcome == results([sys.prefix])
     assert records(process_address, f"{topic}-copy") == records(process_address, topic)

@@ -29,7 +29,7 @@ def test_a_dry_run_shows_the_plan(minibroker_address: str, topic: str, tmp_path:
     example = tmp_path / "example.json"
     example.write_text('{"a": 1}')
     to = ("--bootstrap", minibroker_address, "--dry-run")
-    for words, wanted in (
+    for words, sentence in (
         (("archive", "--topic", topic, "--to", "./out", *to), "7 offsets, from the beginning"),
         (("archive", "--topic", topic, "--to", "s3a://lake/out", *to), "up to 7 offsets: how far"),
         (
@@ -51,7 +51,7 @@ def test_a_dry_run_shows_the_plan(minibroker_address: str, topic: str, tmp_path:
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout.startswith(f"{words[0]} ")
         assert f"{topic} (3 partitions)" in done.stdout
-        assert wanted in done.stdout
+        assert sentence in done.stdout
         assert done.stdout.endswith("nothing was done: --dry-run\n")
     assert [path.name for path in tmp_path.iterdir()] == ["example.json"]
 
@@ -67,8 +67,8 @@ def test_a_script_gets_lines_of_json_and_ctrl_c_ends_after_the_batch(
     topics.create(minibroker_address, topic)
     topics.send(minibroker_address, topic, 50)
     words = ("archive", "--topic", topic, "--to", str(tmp_path / "out"), "--follow", "--ui")
-    asked = tmp_path / "asked"
-    programs = program_that_tells("readlink", asked, tmp_path / "bin")
+    calls_file = tmp_path / "asked"
+    programs = program_that_tells("readlink", calls_file, tmp_path / "bin")
     with subprocess.Popen(
         command(*words, "--bootstrap", minibroker_address, "--master", "local[1]"),
         stdout=subprocess.PIPE,
@@ -93,7 +93,7 @@ def test_a_script_gets_lines_of_json_and_ctrl_c_ends_after_the_batch(
     assert (process.returncode, errors) == (130, "")
     assert [json.loads(line)["rows"] for line in rest.splitlines()] in ([], [0])
     assert (tmp_path / "out" / "_minibroker" / "checkpoint" / "commits" / "0").exists()
-    assert not asked.exists(), asked.read_text()
+    assert not calls_file.exists(), calls_file.read_text()
 
 
 def test_a_person_gets_one_line_and_a_last_sentence(
@@ -102,13 +102,13 @@ def test_a_person_gets_one_line_and_a_last_sentence(
     topics.create(minibroker_address, topic)
     topics.send(minibroker_address, topic, 50)
     words = ("archive", "--topic", topic, "--to", "out", "--bootstrap", minibroker_address)
-    code, said = on_a_terminal(command(*words, "--master", "local[1]"), tmp_path)
+    code, output = on_a_terminal(command(*words, "--master", "local[1]"), tmp_path)
     assert code == 0
-    shown = said.split("\r\x1b[K")
-    assert shown[0].endswith(f": asking {minibroker_address}, then starting Spark (local[1])\r\n")
-    assert shown[1:4] == ["asking the brokers", "starting Spark", "first batch"]
-    assert re.fullmatch(r"50 rows  [\d,]+ rows/s  lag 0", shown[4])
-    assert re.fullmatch(r"50 records archived to out in .*\r\n", shown[-1])
+    pieces = output.split("\r\x1b[K")
+    assert pieces[0].endswith(f": asking {minibroker_address}, then starting Spark (local[1])\r\n")
+    assert pieces[1:4] == ["asking the brokers", "starting Spark", "first batch"]
+    assert re.fullmatch(r"50 rows  [\d,]+ rows/s  lag 0", pieces[4])
+    assert re.fullmatch(r"50 records archived to out in .*\r\n", pieces[-1])
 
 
 def test_no_java_is_one_sentence(minibroker_address: str, topic: str, tmp_path: Path) -> None:

@@ -13,7 +13,14 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from minibroker.pipeline import PipelineError, archive, compare
 from tests.pipeline import topics
-from tests.pipeline.made_records import BEGUN_MS, KEYS, RECORDS, copy_in_transactions, made, write
+from tests.pipeline.made_records import (
+    BEGUN_MS,
+    KEYS,
+    RECORDS,
+    copy_in_transactions,
+    outcomes,
+    write,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,14 +34,14 @@ pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(900)]
 def original(minibroker_address: str) -> str:
     """Return the topic that all others are compared with."""
     topic = "compared"
-    write(minibroker_address, topic, made())
+    write(minibroker_address, topic, outcomes())
     return topic
 
 
-def counts(found: Any) -> dict[str, int]:
+def counts(comparison: Any) -> dict[str, int]:
     """Return the numbers of a comparison that are not 0."""
     names = ("equal", "missing", "only", "changed", "out_of_order")
-    return {name: found.total(name) for name in names if found.total(name)}
+    return {name: comparison.total(name) for name in names if comparison.total(name)}
 
 
 def test_the_same_records_on_each_broker(
@@ -42,12 +49,12 @@ def test_the_same_records_on_each_broker(
 ) -> None:
     """The other topic has them compressed, at other offsets, on another cluster."""
     copy_in_transactions(address, topic, compression="lz4")
-    found = compare(
+    comparison = compare(
         original, topic, bootstrap=minibroker_address, with_bootstrap=address, spark=spark
     )
-    assert found.is_same
-    assert counts(found) == {"equal": RECORDS + 1}
-    assert found.records("a") == found.records("b") == RECORDS + 1
+    assert comparison.is_same
+    assert counts(comparison) == {"equal": RECORDS + 1}
+    assert comparison.records("a") == comparison.records("b") == RECORDS + 1
 
 
 def test_aborted_records_and_offsets_count_where_asked(
@@ -73,7 +80,7 @@ def test_aborted_records_and_offsets_count_where_asked(
 def test_each_difference_is_found_once(
     spark: SparkSession, original: str, minibroker_address: str, topic: str, tmp_path: Path
 ) -> None:
-    records = made()
+    records = outcomes()
     of_key = [number for number in range(RECORDS) if records[number].key == b"key 6"]
     missing, twice = of_key[3], of_key[5]
     of_key = [number for number in range(RECORDS) if records[number].key == b"key 5"]
@@ -94,11 +101,13 @@ def test_each_difference_is_found_once(
         ],
     )
     report = tmp_path / "compare.html"
-    found = compare(original, topic, bootstrap=minibroker_address, report=report, spark=spark)
+    comparison = compare(original, topic, bootstrap=minibroker_address, report=report, spark=spark)
     # `missing` is gone and `twice` is there once more: two records of one key, so one changed.
-    assert counts(found) == {"equal": RECORDS + 1 - 4, "changed": 4, "out_of_order": 1}
-    assert found.changed_fields == {"value": 2, "headers": 2, "timestamp": 2}
-    by_kind = {kind: [e for e in found.examples if e.kind == kind] for kind in ("changed", "late")}
+    assert counts(comparison) == {"equal": RECORDS + 1 - 4, "changed": 4, "out_of_order": 1}
+    assert comparison.changed_fields == {"value": 2, "headers": 2, "timestamp": 2}
+    by_kind = {
+        kind: [e for e in comparison.examples if e.kind == kind] for kind in ("changed", "late")
+    }
     assert [example.key for example in by_kind["late"]] == ["key 5"]
     text = report.read_text()
     assert "4 changed, 1 out of order" in text
@@ -114,14 +123,15 @@ def test_in_other_partitions_only_the_order_of_a_key_counts(
 ) -> None:
     """Five partitions instead of three; the same records for those who ignore that."""
     moved = [
-        record._replace(partition=(record.timestamp_ms - BEGUN_MS) % KEYS % 5) for record in made()
+        record._replace(partition=(record.timestamp_ms - BEGUN_MS) % KEYS % 5)
+        for record in outcomes()
     ]
     write(minibroker_address, topic, moved, partitions=5)
     common: dict[str, Any] = {"bootstrap": minibroker_address, "spark": spark}
     assert compare(original, topic, ignore="partition", **common).is_same
-    told = compare(original, topic, **common)
-    assert told.has_other_partitions
-    assert told.total("missing") + told.total("changed") > 0
+    comparison = compare(original, topic, **common)
+    assert comparison.has_other_partitions
+    assert comparison.total("missing") + comparison.total("changed") > 0
     with pytest.raises(
         PipelineError, match="ignore 'offset': expected timestamp, partition, headers or order"
     ):
@@ -134,8 +144,8 @@ def test_a_topic_and_its_archive(
 ) -> None:
     """Archived in small batches it is the same with its offsets; a later record is missing."""
     second = f"{topic}-second"
-    write(minibroker_address, topic, made())
-    write(minibroker_address, second, made()[:9])
+    write(minibroker_address, topic, outcomes())
+    write(minibroker_address, second, outcomes()[:9])
     directory = f"{tmp_path}/archive"
     archive(
         [second, topic],
@@ -148,13 +158,13 @@ def test_a_topic_and_its_archive(
     common: dict[str, Any] = {"bootstrap": minibroker_address, "spark": spark}
     if file_format == "parquet":
         assert compare(topic, directory, same_offsets=True, **common).is_same
-    late = made()[0]._replace(value=b"later", key=b"later")
+    late = outcomes()[0]._replace(value=b"later", key=b"later")
     client = topics.producer(minibroker_address)
     client.produce(topic, late.value, late.key, partition=0)
     assert client.flush(topics.SECONDS) == 0
-    found = compare(f"{directory}#{topic}", topic, **common)
-    assert counts(found) == {"equal": RECORDS + 1, "only": 1}
-    (example,) = found.examples
+    comparison = compare(f"{directory}#{topic}", topic, **common)
+    assert counts(comparison) == {"equal": RECORDS + 1, "only": 1}
+    (example,) = comparison.examples
     end = ends(minibroker_address, topic)
     assert (example.a, example.b, example.key) == (None, (0, end - 1), "later")
     if file_format == "csv":
@@ -167,15 +177,15 @@ def test_a_topic_and_its_archive(
 def ends(address: str, topic: str) -> int:
     """Return the end offset of partition 0."""
     client = AdminClient({"bootstrap.servers": address})
-    asked = topics.TopicPartition(topic, 0)
-    return int(client.list_offsets({asked: OffsetSpec.latest()})[asked].result(180).offset)
+    place = topics.TopicPartition(topic, 0)
+    return int(client.list_offsets({place: OffsetSpec.latest()})[place].result(180).offset)
 
 
 def test_one_shuffle_at_most(
     spark: SparkSession, original: str, minibroker_address: str, topic: str
 ) -> None:
     """Equal topics need none, counted by Spark's own status."""
-    write(minibroker_address, topic, made()[1:])
+    write(minibroker_address, topic, outcomes()[1:])
     tracker = spark.sparkContext.statusTracker()
 
     def stages(name: str, b: str) -> int:

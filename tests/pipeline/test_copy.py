@@ -16,7 +16,7 @@ from minibroker.pipeline.kafka.preflight import ask
 from minibroker.pipeline.spark.target_topics import create, grow
 from tests.pipeline import topics
 from tests.pipeline.committed import commit, offsets, records, rest, values
-from tests.pipeline.made_records import PARTITIONS, RECORDS, copy_in_transactions, made, write
+from tests.pipeline.made_records import PARTITIONS, RECORDS, copy_in_transactions, outcomes, write
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,8 +38,8 @@ def test_to_another_cluster_and_groups_follow(
     """The source has markers and aborted records between; the target is made, with settings."""
     source, group = f"{topic}-source", f"readers-of-{topic}"
     copy_in_transactions(minibroker_address, source)
-    wanted = {0: 50, 1: 0, 2: 1000}
-    commit(minibroker_address, group, source, wanted)
+    new_offsets = {0: 50, 1: 0, 2: 1000}
+    commit(minibroker_address, group, source, new_offsets)
     common: dict[str, Any] = {
         "bootstrap": minibroker_address,
         "to_bootstrap": address,
@@ -56,9 +56,9 @@ def test_to_another_cluster_and_groups_follow(
     config = client.describe_configs([resource])[resource].result(topics.SECONDS)
     assert config["retention.ms"].value == "-1"
     moved = offsets(address, group)
-    for partition, offset in wanted.items():
-        there = moved[topic, partition][0]
-        assert rest(address, topic, partition, there) == rest(
+    for partition, offset in new_offsets.items():
+        copied_offset = moved[topic, partition][0]
+        assert rest(address, topic, partition, copied_offset) == rest(
             minibroker_address, source, partition, offset
         )
     assert copy(source, **common).rows == 0
@@ -72,13 +72,13 @@ def test_large_records_that_the_topic_takes(
     large = {"max.message.bytes": "20000000"}
     topics.create(minibroker_address, topic, 1, large)
     client = topics.producer(minibroker_address, message_max_bytes="20000000")
-    sent = [b"a" * 3_000_000, b"b", b"c" * 8_000_000]
-    for value in sent:
+    originals = [b"a" * 3_000_000, b"b", b"c" * 8_000_000]
+    for value in originals:
         client.produce(topic, value, partition=0)
     assert client.flush(topics.SECONDS) == 0
-    where: dict[str, Any] = {"bootstrap": minibroker_address, "checkpoint": tmp_path / "copy"}
-    assert copy(topic, to_topic=f"{topic}-copy", spark=spark, **where).rows == 3
-    assert values(minibroker_address, f"{topic}-copy") == sent
+    options: dict[str, Any] = {"bootstrap": minibroker_address, "checkpoint": tmp_path / "copy"}
+    assert copy(topic, to_topic=f"{topic}-copy", spark=spark, **options).rows == 3
+    assert values(minibroker_address, f"{topic}-copy") == originals
 
 
 def test_by_key_renamed_and_refused(
@@ -87,7 +87,7 @@ def test_by_key_renamed_and_refused(
     """Several topics in one cluster get a prefix; a copy never reads what it writes."""
     names = [f"{topic}-a", f"{topic}-b"]
     for name in names:
-        write(minibroker_address, name, made())
+        write(minibroker_address, name, outcomes())
     common: dict[str, Any] = {"bootstrap": minibroker_address, "spark": spark}
     notes: list[Note] = []
     topics.create(minibroker_address, f"copied-{names[0]}", 2, {"retention.ms": "-1"})
@@ -97,8 +97,8 @@ def test_by_key_renamed_and_refused(
     assert outcome.rows == 2 * (RECORDS + 1)
     for name in names:
         assert values(minibroker_address, f"copied-{name}") == values(minibroker_address, name)
-    found = compare(names[0], f"copied-{names[0]}", ignore=("partition", "order"), **common)
-    assert found.is_same, found
+    comparison = compare(names[0], f"copied-{names[0]}", ignore=("partition", "order"), **common)
+    assert comparison.is_same, comparison
     with pytest.raises(PipelineError, match="which is read, in the same cluster"):
         copy(names, checkpoint=tmp_path / "2", **common)
     with pytest.raises(PipelineError, match="copies would be copied again"):
@@ -116,7 +116,7 @@ def test_an_active_group_stays(
     """A group with a member in the target keeps its offsets, and none goes back."""
     minibroker_address = in_process.bootstrap
     source, group = f"{topic}-source", f"members-of-{topic}"
-    write(minibroker_address, source, made(), partitions=1)
+    write(minibroker_address, source, outcomes(), partitions=1)
     write(minibroker_address, topic, [], partitions=1)
     commit(minibroker_address, group, source, {0: 100})
     member = Consumer(
@@ -156,7 +156,7 @@ def test_a_target_that_was_made_anew_is_refused(
     spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
 ) -> None:
     source = f"{topic}-source"
-    write(minibroker_address, source, made()[:5])
+    write(minibroker_address, source, outcomes()[:5])
     common: dict[str, Any] = {
         "bootstrap": minibroker_address,
         "to_topic": topic,
@@ -207,14 +207,14 @@ def test_an_older_checkpoint_is_refused_before_any_task_writes(
         send({1: 10})
         assert copy(source, **common).rows == 10
     directory.rename(tmp_path / "newest")
-    before = records(minibroker_address, topic)
+    old_records = records(minibroker_address, topic)
     send({2: 30})
 
     for number in range(2):
         shutil.copytree(tmp_path / f"before-{number}", directory)
         with pytest.raises(PipelineError, match=r"the checkpoint is older than the topic; put the"):
             copy(source, **common)
-        assert records(minibroker_address, topic) == before
+        assert records(minibroker_address, topic) == old_records
         shutil.rmtree(directory)
     (tmp_path / "newest").rename(directory)
     assert copy(source, **common).rows == 30
@@ -225,14 +225,14 @@ def test_a_target_has_more_partitions_than_one_request_makes(
     minibroker_address: str, topic: str
 ) -> None:
     """The broker refuses 10,000 in one request; it makes them in steps, or says why not."""
-    here = Kafka(minibroker_address)
-    create(here, topic, 10_000)
-    assert ask(here).partitions[topic] == 10_000
+    kafka = Kafka(minibroker_address)
+    create(kafka, topic, 10_000)
+    assert ask(kafka).partitions[topic] == 10_000
     with pytest.raises(
         PipelineError,
         match=f"topic '{topic}' has 1 partitions and gets no more .* number to 9, and",
     ):
-        grow(here, topic, 1, 9)
+        grow(kafka, topic, 1, 9)
     topics.delete(minibroker_address, topic)
 
 
@@ -245,11 +245,19 @@ def test_a_rate_in_bytes_is_kept_by_the_tasks_together(
     for number in range(2 * 500):
         client.produce(topic, b"x" * 1_000, partition=number % 2)
     assert client.flush(topics.SECONDS) == 0
-    given: dict[str, Any] = {"bootstrap": minibroker_address, "spark": spark, "max_rate": "512KB/s"}
-    for name, where in (("all", None), ("chosen", "value IS NOT NULL")):
+    options: dict[str, Any] = {
+        "bootstrap": minibroker_address,
+        "spark": spark,
+        "max_rate": "512KB/s",
+    }
+    for name, condition in (("all", None), ("chosen", "value IS NOT NULL")):
         begun_s = time.monotonic()
         done = copy(
-            topic, to_topic=f"{topic}-{name}", checkpoint=tmp_path / name, where=where, **given
+            topic,
+            to_topic=f"{topic}-{name}",
+            checkpoint=tmp_path / name,
+            where=condition,
+            **options,
         )
         assert done.rows == 1_000
         assert time.monotonic() - begun_s >= 1_000 * 1_000 / (512 << 10)

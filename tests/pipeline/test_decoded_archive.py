@@ -67,7 +67,7 @@ def test_columns_grow_with_the_schemas(
     registry: OpenRegistry, common: dict[str, Any], topic: str, file_format: str
 ) -> None:
     """Three versions, the last one in a later run; a field comes, one goes; a tombstone."""
-    address, here = common["bootstrap"], common["to"]
+    address, directory = common["bootstrap"], common["to"]
     topics.create(address, topic)
     first = record(id="long", country="string", amount="double")
     second = record(id="long", amount="double", note=["null", "string"])
@@ -78,15 +78,15 @@ def test_columns_grow_with_the_schemas(
     rows = [{"id": 2, "amount": 2, "note": "x"}, {"id": 3, "country": "de", "amount": 3}]
     send(address, topic, [new(rows[0]), old(rows[1])])
     assert archive(topic, format=file_format, **common).rows == 2
-    for read in TABLES[file_format]:
-        assert read(here, "offset", "value") == [
+    for reader in TABLES[file_format]:
+        assert reader(directory, "offset", "value") == [
             (0, {"id": 1, "country": "at", "amount": 1.5, "note": None}),
             (1, None),
             (2, {"id": 2, "country": None, "amount": 2.0, "note": "x"}),
             (3, {"id": 3, "country": "de", "amount": 3.0, "note": None}),
-        ], read
+        ], reader
     if file_format == "parquet":
-        rows = common["spark"].read.option("mergeSchema", "true").parquet(str(here))
+        rows = common["spark"].read.option("mergeSchema", "true").parquet(str(directory))
         assert [row.value and row.value.note for row in rows.sort("offset").collect()] == [
             *(None, None, "x", None)
         ]
@@ -105,12 +105,12 @@ def test_a_schema_of_another_subject_and_wider_numbers(
     new = avro(wide, registry.register(f"{topic}-else", wide))
     send(address, topic, [new({"id": 2**40, "part": 0.1}), old({"id": 3, "part": 0.5})])
     archive(topic, format="iceberg", **common)
-    for read in TABLES["iceberg"]:
-        assert read(common["to"], "offset", "value") == [
+    for reader in TABLES["iceberg"]:
+        assert reader(common["to"], "offset", "value") == [
             (0, {"id": 1, "part": 0.5}),
             (1, {"id": 2**40, "part": 0.1}),
             (2, {"id": 3, "part": 0.5}),
-        ], read
+        ], reader
 
 
 def meant(kind: str, name: str) -> dict[str, str]:
@@ -161,15 +161,15 @@ def test_types_of_debezium_unions_and_struct(
     assert client.flush(topics.SECONDS) == 0
     assert archive(topic, format=file_format, **common).rows == 3
     at = datetime(2026, 11, 29, 1, 2, 3, 456_789)  # noqa: DTZ001  Debezium's have no zone
-    for read in TABLES[file_format]:
-        values = [value for _, value in read(common["to"], "offset", "value")]
-        assert [value["id"] for value in values] == [1, 2**40, None], read
-        assert [value["at"] for value in values] == [at, at, None], read
-        assert [value["day"] for value in values] == [date(2024, 10, 4), None, None], read
-        assert [value["price"] for value in values] == ["12.345", "12.345", None], read
-        assert json.loads(values[0]["paid"]) == {"@type": "shop.Cash", "no": "7"}, read
-        assert json.loads(values[1]["paid"]) == "/w==", read
-        assert values[2]["more"] == '{"b": [1, null]}', read
+    for reader in TABLES[file_format]:
+        values = [value for _, value in reader(common["to"], "offset", "value")]
+        assert [value["id"] for value in values] == [1, 2**40, None], reader
+        assert [value["at"] for value in values] == [at, at, None], reader
+        assert [value["day"] for value in values] == [date(2024, 10, 4), None, None], reader
+        assert [value["price"] for value in values] == ["12.345", "12.345", None], reader
+        assert json.loads(values[0]["paid"]) == {"@type": "shop.Cash", "no": "7"}, reader
+        assert json.loads(values[1]["paid"]) == "/w==", reader
+        assert values[2]["more"] == '{"b": [1, null]}', reader
 
 
 def test_json_schema_and_protobuf(
@@ -204,8 +204,8 @@ def test_json_schema_and_protobuf(
     archive(names, format="delta", **common)
     with pytest.raises(PipelineError, match="values as columns and not as bytes"):
         replay(common["to"], to_topic=topic, bootstrap=address, spark=common["spark"])
-    for read in TABLES["delta"]:
-        first, second = (value for _, value in read(common["to"], "topic", "value"))
+    for reader in TABLES["delta"]:
+        first, second = (value for _, value in reader(common["to"], "topic", "value"))
         assert (first["id"], first["at"], first["lines"]) == (1, {"place": "x"}, None)
         assert (second["id"], second["at"], second["note"]) == (2, None, None)
         assert second["lines"] == [{"name": "a"}, {"name": "b"}]
@@ -222,11 +222,11 @@ def test_keys_and_bytes(registry: OpenRegistry, common: dict[str, Any], topic: s
     client.produce(topic, value, key)
     assert client.flush(topics.SECONDS) == 0
     archive(topic, format="iceberg", decode_keys=True, keep_bytes=True, **common)
-    for read in TABLES["iceberg"]:
-        (row,) = read(common["to"], "key", "value", "keyBytes", "valueBytes")
-        assert row == ("k", {"id": 1}, key, value), read
-    where = {"bootstrap": address, "spark": common["spark"]}
-    replay(common["to"], to_topic=f"{topic}-copy", keep_timestamps=True, **where)
+    for reader in TABLES["iceberg"]:
+        (row,) = reader(common["to"], "key", "value", "keyBytes", "valueBytes")
+        assert row == ("k", {"id": 1}, key, value), reader
+    options = {"bootstrap": address, "spark": common["spark"]}
+    replay(common["to"], to_topic=f"{topic}-copy", keep_timestamps=True, **options)
     assert records(address, f"{topic}-copy") == records(address, topic)
     with pytest.raises(PipelineError, match="has values as columns: give --schema-registry"):
         archive(topic, format="iceberg", **{**common, "schema_registry": None})
@@ -237,7 +237,7 @@ def test_columns_are_masked(
     registry: OpenRegistry, common: dict[str, Any], topic: str, tmp_path: Path, file_format: str
 ) -> None:
     """Avro, JSON Schema and Protobuf in one column, keys of Avro, and one value that is none."""
-    address, here = common["bootstrap"], common["to"]
+    address, directory = common["bootstrap"], common["to"]
     topics.create(address, topic)
     secret = tmp_path / "secret"
     secret.write_text("sixteen bytes or more")
@@ -262,7 +262,7 @@ def test_columns_are_masked(
         client.produce(topic, encode(row), key("ann@a.at"), partition=0, headers=headers)
     client.produce(topic, b"ann@a.at", key("ann@a.at"), partition=0)
     assert client.flush(topics.SECONDS) == 0
-    given = common | {
+    options = common | {
         "format": file_format,
         "decode_keys": True,
         "mask": "email=hash, key=hash, headers.user=drop, eamil?=hash",
@@ -271,19 +271,19 @@ def test_columns_are_masked(
     }
     for wrong in ("emial=hash", "headers.usr=hash"):
         with pytest.raises(JobUsageError, match=rf"--mask {wrong}: no record .* \(did you mean"):
-            archive(topic, **(given | {"mask": wrong, "to": tmp_path / "misspelt"}))
+            archive(topic, **(options | {"mask": wrong, "to": tmp_path / "misspelt"}))
     # No table claims the directory: an archive of another kind may go there.
     plain = common | {"schema_registry": None, "format": "csv", "to": tmp_path / "misspelt"}
     assert archive(topic, **plain).rows == 4
     with pytest.raises(PipelineError, match=f"record {topic}-0 offset 3 is not written") as failure:
-        archive(topic, **given)
+        archive(topic, **options)
     assert "ann@" not in str(failure.value)
-    outcome = archive(topic, on_unmaskable="skip", **(given | {"to": tmp_path / "skips"}))
+    outcome = archive(topic, on_unmaskable="skip", **(options | {"to": tmp_path / "skips"}))
     assert (outcome.rows, outcome.unmaskable_rows) == (3, 1)
     assert outcome.missed == ("eamil?=hash", "eamil?")
     hashed = hmac.digest(b"sixteen bytes or more", b"ann@a.at", "sha256").hex()
-    for read in TABLES[file_format]:
-        assert read(tmp_path / "skips", "offset", "key", "value", "headers") == [
+    for reader in TABLES[file_format]:
+        assert reader(tmp_path / "skips", "offset", "key", "value", "headers") == [
             (
                 row,
                 hashed,
@@ -291,8 +291,8 @@ def test_columns_are_masked(
                 [{"key": "trace", "value": b"1"}],
             )
             for row in range(3)
-        ], read
-    assert not list(here.rglob("*.parquet"))
+        ], reader
+    assert not list(directory.rglob("*.parquet"))
     for file in (tmp_path / "skips").rglob("*.parquet"):
         assert "ann@" not in str(pq.read_table(file).to_pylist()), file
 
@@ -333,16 +333,22 @@ def test_dead_letters_in_a_topic(
     with pytest.raises(PipelineError, match=r"record pipeline-\d+-0 offset 1 cannot be used"):
         archive(topic, format="delta", **common)
     archive(topic, format="delta", dead_letters=dead, **common)
-    for read in TABLES["delta"]:
-        assert read(common["to"], "offset", "value") == [(0, {"id": 1}), (5, {"id": 2})], read
-    found = records(address, dead)[0]
-    assert [record.value for record in found] == [values[row] for row in (1, 2, 3, 4, 6)]
-    assert [record.key for record in found] == [f"key-{row}".encode() for row in (1, 2, 3, 4, 6)]
-    headers = [dict(record.headers) for record in found]
-    assert [told["__connect.errors.exception.message"].decode() for told in headers] == reasons
-    assert [told["__connect.errors.offset"] for told in headers] == [b"1", b"2", b"3", b"4", b"6"]
-    assert {told["h"] for told in headers} == {b"1"}
-    assert {told["__connect.errors.topic"].decode() for told in headers} == {topic}
+    for reader in TABLES["delta"]:
+        assert reader(common["to"], "offset", "value") == [(0, {"id": 1}), (5, {"id": 2})], reader
+    letters = records(address, dead)[0]
+    assert [record.value for record in letters] == [values[row] for row in (1, 2, 3, 4, 6)]
+    assert [record.key for record in letters] == [f"key-{row}".encode() for row in (1, 2, 3, 4, 6)]
+    headers = [dict(record.headers) for record in letters]
+    assert [fields["__connect.errors.exception.message"].decode() for fields in headers] == reasons
+    assert [fields["__connect.errors.offset"] for fields in headers] == [
+        b"1",
+        b"2",
+        b"3",
+        b"4",
+        b"6",
+    ]
+    assert {fields["h"] for fields in headers} == {b"1"}
+    assert {fields["__connect.errors.topic"].decode() for fields in headers} == {topic}
 
 
 def test_dead_letters_in_a_directory(
@@ -358,11 +364,11 @@ def test_dead_letters_in_a_directory(
     send(address, topic, [b"\xff", b'{"id": 2}'])
     outcome = archive(topic, **common)
     assert (outcome.rows, outcome.bad_records) == (1, 1)
-    for read in TABLES["parquet"]:
-        assert read(common["to"], "offset", "value") == [
+    for reader in TABLES["parquet"]:
+        assert reader(common["to"], "offset", "value") == [
             (0, {"id": 1, "tags": ["a"]}),
             (3, {"id": 2, "tags": None}),
-        ], read
+        ], reader
     lines = [
         json.loads(line)
         for file in dead.glob("topic=*/date=*/*.json")
@@ -410,12 +416,12 @@ def test_the_page_is_typed(
             0,
             "",
         )
-    for read in TABLES["iceberg"]:
-        assert read(tmp_path / "payments", "offset", "value") == [(0, {"id": 1})]
-    for read in TABLES["delta"]:
-        rows = read(tmp_path / "typed-orders", "offset", "value")
+    for reader in TABLES["iceberg"]:
+        assert reader(tmp_path / "payments", "offset", "value") == [(0, {"id": 1})]
+    for reader in TABLES["delta"]:
+        rows = reader(tmp_path / "typed-orders", "offset", "value")
         assert rows == [(0, {"country": "at", "amount": 1.5})]
-        assert read(tmp_path / "customers", "id", "name") == [(7, "Ann")]
+        assert reader(tmp_path / "customers", "id", "name") == [(7, "Ann")]
     assert list(tmp_path.glob("dead-orders/topic=orders/date=*/*.json"))
 
 
@@ -436,40 +442,43 @@ def test_events_of_debezium_become_rows(
     texts: list[bytes | None] = []
     for op, id_, name in events:
         state = {"id": id_, "name": name}
-        told = {"before": None, "after": state, "op": op, "ts_ms": 1}
+        fields = {"before": None, "after": state, "op": op, "ts_ms": 1}
         if op == "d":
-            told = {"before": state, "after": None, "op": op, "ts_ms": 1}
-        values.append(encode(told))
-        texts.append(json.dumps({"schema": {"type": "struct"}, "payload": told}).encode())
+            fields = {"before": state, "after": None, "op": op, "ts_ms": 1}
+        values.append(encode(fields))
+        texts.append(json.dumps({"schema": {"type": "struct"}, "payload": fields}).encode())
     send(address, topic, [*values[:3]])
     table = {**common, "format": "iceberg", "upsert_by": "id"}
     assert archive(topic, **table).rows == 3
     send(address, topic, [*values[3:4], None, *values[4:]])
     assert archive(topic, **table).rows == 3
-    for read in TABLES["iceberg"]:
-        assert read(common["to"], "id", "name") == [(1, "c"), (3, "d")], read
+    for reader in TABLES["iceberg"]:
+        assert reader(common["to"], "id", "name") == [(1, "c"), (3, "d")], reader
 
-    gone = {"id": 4, "name": "x", "__deleted": "true"}
-    texts += [json.dumps(gone | {"__deleted": "false"}).encode(), json.dumps(gone).encode()]
+    deleted_row = {"id": 4, "name": "x", "__deleted": "true"}
+    texts += [
+        json.dumps(deleted_row | {"__deleted": "false"}).encode(),
+        json.dumps(deleted_row).encode(),
+    ]
     texts.append(b'{"id": 5, "name": "y", "op": "buy", "payload": 1}')
     send(address, f"{topic}-json", texts)
     table = {**common, "format": "delta", "upsert_by": ["id"], "to": tmp_path / "of-json"}
     table |= {"schema_registry": None, "schema": "id BIGINT, name STRING"}
     assert archive(f"{topic}-json", **table).rows == 8
-    for read in TABLES["delta"]:
-        assert read(tmp_path / "of-json", "id", "name") == [(1, "c"), (3, "d"), (5, "y")], read
+    for reader in TABLES["delta"]:
+        assert reader(tmp_path / "of-json", "id", "name") == [(1, "c"), (3, "d"), (5, "y")], reader
 
     # One row without its key and one operation that nobody knows, among good ones.
     bad = [{"op": "c", "after": {"name": "no id"}}, {"op": "t", "before": None, "after": None}]
     good = {"op": "c", "before": None, "after": {"id": 9, "name": "z"}}
-    send(address, f"{topic}-json", [json.dumps(told).encode() for told in (*bad, good)])
+    send(address, f"{topic}-json", [json.dumps(fields).encode() for fields in (*bad, good)])
     with pytest.raises(BadRecordError, match="cannot be used: it has no key: id is null"):
         archive(f"{topic}-json", **table)
     dead = tmp_path / "dead"
     outcome = archive(f"{topic}-json", dead_letters=f"{dead}/", **table)
     assert (outcome.rows, outcome.bad_records) == (1, 2)
-    for read in TABLES["delta"]:
-        assert read(tmp_path / "of-json", "id") == [(1,), (3,), (5,), (9,)], read
+    for reader in TABLES["delta"]:
+        assert reader(tmp_path / "of-json", "id") == [(1,), (3,), (5,), (9,)], reader
     letters = [
         json.loads(line)
         for file in dead.glob("topic=*/date=*/*.json")

@@ -28,14 +28,14 @@ def test_calls_that_jobs_make(spark: SparkSession, kind: str, tmp_path: Path) ->
     assert HadoopFiles(spark).read(f"{root}/x/one") == files.read(f"{root}/x/one") == "Ä"
     assert files.read(f"{root}/x/none") is None
 
-    asked: list[str] = []
+    directories: list[str] = []
 
     def leaves_out(directory: str, names: Sequence[str]) -> list[str]:
-        asked.append(directory.removeprefix("./"))
+        directories.append(directory.removeprefix("./"))
         return [name for name in names if "one" in name]
 
     files.copy_tree(f"{root}/x", f"{root}/copy/of/x", leaves_out)
-    assert asked == [".", "y"]
+    assert directories == [".", "y"]
     assert files.names(f"{root}/copy/of/x") == ["y"]
     assert files.read(f"{root}/copy/of/x/y/two") == "2"
 

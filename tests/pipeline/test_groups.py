@@ -34,19 +34,19 @@ def member(address: str, group: str, topic: str, **settings: str) -> Iterator[No
 
 def test_offsets_are_committed_for_a_group_without_members_alone(address: str, topic: str) -> None:
     topics.create(address, topic, 2)
-    wanted = {TopicPartition(topic, 0): 3, TopicPartition(topic, 1): 4}
+    new_offsets = {TopicPartition(topic, 0): 3, TopicPartition(topic, 1): 4}
     groups = Groups(Kafka(address))
     assert (groups.state_of(topic), groups.offsets_of(topic)) == ("dead", {})
-    groups.commit(topic, wanted)
-    assert (groups.state_of(topic), groups.offsets_of(topic)) == ("empty", wanted)
-    gone = TopicPartition(f"{topic}-gone", 0)
+    groups.commit(topic, new_offsets)
+    assert (groups.state_of(topic), groups.offsets_of(topic)) == ("empty", new_offsets)
+    missing = TopicPartition(f"{topic}-gone", 0)
     with pytest.raises(PipelineError, match=f"{topic} .* UNKNOWN_TOPIC_OR_PART.*: {topic}-gone"):
-        groups.commit(topic, {gone: 1})
+        groups.commit(topic, {missing: 1})
     with member(address, topic, topic):
         assert groups.state_of(topic) == "stable"
         with pytest.raises(PipelineError, match=r"not committed .*UNKNOWN_MEMBER_ID"):
             groups.commit(topic, {TopicPartition(topic, 0): 1})
-        assert groups.offsets_of(topic) == wanted
+        assert groups.offsets_of(topic) == new_offsets
 
 
 def test_a_group_of_kip_848_has_members_too(minibroker_address: str, topic: str) -> None:

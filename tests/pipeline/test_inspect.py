@@ -74,8 +74,8 @@ def test_a_directory_is_inspected_and_the_page_shows_its_contents(
     write_skewed(tmp_path / "logs")
     page = tmp_path / "page.html"
     monkeypatch.chdir(tmp_path)
-    found = inspect(log_dir="logs", report=page, spark=spark)
-    [topic] = found.topics
+    inspection = inspect(log_dir="logs", report=page, spark=spark)
+    [topic] = inspection.topics
     assert [partition.records for partition in topic.partitions] == [300, 2400, 300, 0]
     assert [partition.out_of_order for partition in topic.partitions] == [3, 24, 3, 0]
     assert topic.partitions[1].most_behind_ms == 4_990
@@ -91,12 +91,12 @@ def test_a_directory_is_inspected_and_the_page_shows_its_contents(
     ]
     assert topic.unfolded_bytes > 5 * topic.stored_bytes
     assert [(defect.partition, defect.size_bytes) for defect in topic.defects] == [(2, 30)]
-    said = [finding.text for finding in findings(topic) if finding.is_warning]
-    assert said[0] == (
+    warnings = [finding.text for finding in findings(topic) if finding.is_warning]
+    assert warnings[0] == (
         "Skewed: partition 1 holds 80 % of the records, 3.2 times the fair share of 4 partitions; "
         "the key “hot” alone makes 90 % of that partition."
     )
-    assert said[0] in page.read_text(encoding="utf-8")
+    assert warnings[0] in page.read_text(encoding="utf-8")
 
 
 def test_a_topic_is_inspected_by_its_broker_with_the_lag_of_groups(
@@ -110,11 +110,11 @@ def test_a_topic_is_inspected_by_its_broker_with_the_lag_of_groups(
         reader.commit(offsets=[TopicPartition(topic, 0, 45)], asynchronous=False)
         reader.close()
 
-    [found] = inspect(topic, bootstrap=address, spark=spark).topics
+    [inspected] = inspect(topic, bootstrap=address, spark=spark).topics
 
-    assert [partition.records for partition in found.partitions] == [60, 20]
-    assert (found.keys, found.out_of_order, found.codecs) == (60, 0, ())
-    assert found.groups == (GroupLag(f"of-{topic}", "empty", 15, 2, 1),)
+    assert [partition.records for partition in inspected.partitions] == [60, 20]
+    assert (inspected.keys, inspected.out_of_order, inspected.codecs) == (60, 0, ())
+    assert inspected.groups == (GroupLag(f"of-{topic}", "empty", 15, 2, 1),)
 
 
 def test_a_broker_and_its_files_tell_the_same(
@@ -124,13 +124,13 @@ def test_a_broker_and_its_files_tell_the_same(
     topics.send(minibroker.address, topic, 30, codec="zstd")
 
     [by_broker] = inspect(topic, bootstrap=minibroker.address, spark=spark).topics
-    said: list[str] = []
+    lines: list[str] = []
     plan = InspectPlan(Kafka(), (topic,), str(minibroker.data_dir))
-    [by_files] = run(spark, plan, tell=said.append).topics
+    [by_files] = run(spark, plan, tell=lines.append).topics
 
-    assert said[0] == "reading records"
-    assert said[1].startswith("30 records  ")
-    assert said[2:] == ["reading batches"]
+    assert lines[0] == "reading records"
+    assert lines[1].startswith("30 records  ")
+    assert lines[2:] == ["reading batches"]
     only_files = {"codecs": (), "producers": (), "defects": ()}
     assert by_files._replace(**only_files) == by_broker
     assert by_files.codecs[0].records == 30

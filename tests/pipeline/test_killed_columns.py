@@ -99,9 +99,9 @@ def check_columns_killed_anywhere(
     def look_and_produce(number: int) -> None:
         # A table of rows is made with its first commit.
         is_there = any(directory.glob("_delta_log/*.json")) or any(directory.glob("metadata/v*"))
-        for read in TABLES[file_format] if number and (is_there or not is_of_rows) else ():
-            found = [row[0] for row in read(directory, "id" if is_of_rows else "offset")]
-            assert len(set(found)) == len(found), (read, number)
+        for reader in TABLES[file_format] if number and (is_there or not is_of_rows) else ():
+            keys = [row[0] for row in reader(directory, "id" if is_of_rows else "offset")]
+            assert len(set(keys)) == len(keys), (reader, number)
         values.produce(number)
 
     try:
@@ -112,7 +112,7 @@ def check_columns_killed_anywhere(
             ArchiveMoments(directory, file_format),
             steps=2 * FILES_A_BATCH,
             kinds=("broker", "worker"),
-            before=look_and_produce,
+            on_try=look_and_produce,
         )
         job.kill_driver()
         finish(lambda: archive("source", to=directory, **common))
@@ -121,14 +121,14 @@ def check_columns_killed_anywhere(
 
     if is_of_rows:
         rows = {row["id"]: row["name"] for _, row in values.good}
-        for read in TABLES[file_format]:
-            assert dict(read(directory, "id", "name")) == rows, (read, killed)
+        for reader in TABLES[file_format]:
+            assert dict(reader(directory, "id", "name")) == rows, (reader, killed)
     else:
-        for read in TABLES[file_format]:
-            assert read(directory, "offset", "value") == values.good, (read, killed)
-    told = records(broker.address, "dead")[0] if place == "topic" else []
-    found = [letter.value for letter in told] if place == "topic" else sorted(lines(dead))
-    assert found == (values.bad if place == "topic" else sorted(values.bad)), killed
+        for reader in TABLES[file_format]:
+            assert reader(directory, "offset", "value") == values.good, (reader, killed)
+    letters = records(broker.address, "dead")[0] if place == "topic" else []
+    bad_values = [letter.value for letter in letters] if place == "topic" else sorted(lines(dead))
+    assert bad_values == (values.bad if place == "topic" else sorted(values.bad)), killed
     assert len(killed) == KILLS
 
 
@@ -166,12 +166,12 @@ def check_registry_killed_anywhere(
         client = topics.producer(broker.address)
         client.produce("source", encode({"id": number}))
         assert client.flush(topics.SECONDS) == 0
-        where = {"to": tmp_path / "archive", "bootstrap": broker.address, "spark": spark}
-        archive("source", format="delta", schema_registry=registry.url, **where)
+        options = {"to": tmp_path / "archive", "bootstrap": broker.address, "spark": spark}
+        archive("source", format="delta", schema_registry=registry.url, **options)
         broker.kill()
         broker.start()
-    for read in TABLES["delta"]:
-        assert read(tmp_path / "archive", "offset", "value") == [(0, {"id": 0}), (1, {"id": 1})]
+    for reader in TABLES["delta"]:
+        assert reader(tmp_path / "archive", "offset", "value") == [(0, {"id": 0}), (1, {"id": 1})]
 
 
 if KILLS > 2:

@@ -18,7 +18,7 @@ from minibroker.pipeline import archive, copy, replay, rollup
 from minibroker.pipeline.tables.archived_files import all_rows
 from tests.pipeline import topics
 from tests.pipeline.batch_moments import (
-    BEGUN,
+    BATCH_OPEN,
     MOMENTS,
     PROVISIONAL,
     WRITTEN,
@@ -96,21 +96,21 @@ def test_archive_killed_anywhere(
     directory = tmp_path / "archive"
 
     def look_and_produce(number: int) -> None:
-        for read in READERS[file_format] if number else ():
-            found = read(directory)
-            assert len(set(found)) == len(found), (read, number)
+        for reader in READERS[file_format] if number else ():
+            rows = reader(directory)
+            assert len(set(rows)) == len(rows), (reader, number)
         work.produce(number)
 
     killed = kill_archive(spark, broker, directory, file_format, look_and_produce)
-    wanted = [
+    expected = [
         ("source", partition, offset, value)
         for partition, values in enumerate(work.written)
         for offset, value in enumerate(values)
     ]
-    for read in READERS[file_format]:
-        assert read(directory) == wanted, (read, killed)
+    for reader in READERS[file_format]:
+        assert reader(directory) == expected, (reader, killed)
     rows = all_rows(spark, str(directory), file_format).select(*COLUMNS).collect()
-    assert sorted(tuple(row) for row in rows) == wanted, killed
+    assert sorted(tuple(row) for row in rows) == expected, killed
     assert len(killed) == KILLS
 
 
@@ -119,7 +119,7 @@ def kill_archive(
     broker: Minibroker,
     directory: Path,
     file_format: str,
-    before: Callable[[int], None],
+    on_try: Callable[[int], None],
 ) -> list[Kill]:
     """Kill an archive that follows a growing topic, then let a last run end; return the kills."""
     command = ["minibroker", "pipeline", "archive", "--topic", "source", "--to", str(directory)]
@@ -134,7 +134,7 @@ def kill_archive(
             ArchiveMoments(directory, file_format),
             steps=2 * FILES_A_BATCH,
             kinds=("broker", "worker"),
-            before=before,
+            on_try=on_try,
         )
         job.kill_driver()
         common: dict[str, Any] = {"bootstrap": broker.address, "spark": spark}
@@ -174,7 +174,7 @@ def test_replay_killed_anywhere(
             TopicMoments(place / "checkpoint", broker, PARTITIONS),
             steps=BATCH_ROWS,
             kinds=("driver", "broker"),
-            moments=(BEGUN, WRITTEN),
+            moments=(BATCH_OPEN, WRITTEN),
         )
         job.kill_driver()
         finish(lambda: replay(directory, to_topic="target", **common))
@@ -182,14 +182,14 @@ def test_replay_killed_anywhere(
         job.close()
         ends.close()
 
-    found = records(broker.address, "target")
+    copies = records(broker.address, "target")
     secret = place / "_minibroker" / "mask-secret"
-    wanted = {
+    expected = {
         number: [hashed(value, secret.read_bytes()) if mask else value for value in values]
         for number, values in enumerate(work.written)
     }
-    assert {number: [record.value for record in part] for number, part in found.items()} == (
-        wanted
+    assert {number: [record.value for record in part] for number, part in copies.items()} == (
+        expected
     ), (killed, job.starts)
     assert len(killed) == KILLS
 
@@ -222,24 +222,26 @@ def test_copy_killed_anywhere(
             TopicMoments(tmp_path / "copy" / "checkpoint", broker, PARTITIONS, maps),
             steps=BATCH_ROWS,
             kinds=("driver", "worker", "broker"),
-            before=work.produce,
+            on_try=work.produce,
         )
         job.kill_driver()
-        read = {number: len(values) // 2 for number, values in enumerate(work.written)}
-        commit(broker.address, "readers", "source", read)
+        reader = {number: len(values) // 2 for number, values in enumerate(work.written)}
+        commit(broker.address, "readers", "source", reader)
         finish(lambda: copy("source", to_topic="target", **common))
     finally:
         job.close()
         ends.close()
 
-    found = records(broker.address, "target")
-    assert {number: [record.value for record in part] for number, part in found.items()} == dict(
+    copies = records(broker.address, "target")
+    assert {number: [record.value for record in part] for number, part in copies.items()} == dict(
         enumerate(work.written)
     ), (killed, job.starts)
     moved = offsets(broker.address, "readers")
-    for number, offset in read.items():
-        there = moved["target", number][0]
-        assert rest(broker.address, "target", number, there) == work.written[number][offset:]
+    for number, offset in reader.items():
+        copied_offset = moved["target", number][0]
+        assert (
+            rest(broker.address, "target", number, copied_offset) == work.written[number][offset:]
+        )
     assert len(killed) == KILLS
 
 
@@ -258,11 +260,11 @@ def test_rollup_killed_anywhere(
     command += ["--by", "minute", "--dead-letters", str(bad)]
     command += ["--bootstrap", broker.address, *COMMAND_LINE]
     job = Job([*command, "--batch-rows", str(BATCH_ROWS)], tmp_path / "job.log")
-    made: set[str] = set()
+    names: set[str] = set()
 
     def files_made() -> int:
-        made.update(files_in(directory))
-        return len(made)
+        names.update(files_in(directory))
+        return len(names)
 
     try:
         killed = kill_anywhere(
@@ -272,7 +274,7 @@ def test_rollup_killed_anywhere(
             RollupMoments(directory),
             steps=FILES_OF_A_ROLLUP,
             kinds=("driver", "worker"),
-            before=minutes.produce,
+            on_try=minutes.produce,
             moments=(*MOMENTS, PROVISIONAL),
             ends=True,
         )
@@ -293,9 +295,11 @@ def test_rollup_killed_anywhere(
     pairs = zip(columns["minute"].to_pylist(), columns["records"].to_pylist(), strict=True)
     assert sorted(pairs) == counts, killed
     by_name = (directory / "_minibroker" / "provisional.list").read_text().splitlines()
-    found = [str(path.relative_to(directory)) for path in directory.glob("date=*/provisional-*")]
-    assert sorted(found) == sorted(by_name)
-    provisional = dataset.dataset([str(directory / name) for name in found]).to_table()
+    provisional_names = [
+        str(path.relative_to(directory)) for path in directory.glob("date=*/provisional-*")
+    ]
+    assert sorted(provisional_names) == sorted(by_name)
+    provisional = dataset.dataset([str(directory / name) for name in provisional_names]).to_table()
     assert set(provisional["minute"].to_pylist()) == set(sorted(minutes.good)[-OPEN_MINUTES:])
     letters = [row.value for row in spark.read.json(str(bad)).collect()]
     assert sorted(letters) == sorted(minutes.bad), killed

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Producer
 
 from tests.pipeline import topics
-from tests.pipeline.batch_moments import BEGUN, WRITTEN, TopicMoments
+from tests.pipeline.batch_moments import BATCH_OPEN, WRITTEN, TopicMoments
 from tests.pipeline.committed import records
 from tests.pipeline.copying import copy
 from tests.pipeline.killing import BATCH_ROWS, KILLS, TIMEOUT, Ends, Job, finish, kill_anywhere
@@ -34,13 +34,13 @@ def test_the_sink_killed_anywhere(
     broker = new_broker()
     topics.create(broker.address, "source", PARTITIONS)
     topics.create(broker.address, "target", PARTITIONS)
-    written: list[list[bytes]] = [[] for _ in range(PARTITIONS)]
+    expected: list[list[bytes]] = [[] for _ in range(PARTITIONS)]
 
     def produce(kill: int) -> None:
         producer = Producer({"bootstrap.servers": broker.address, "linger.ms": 5})
         for number in range(ROWS_A_KILL):
             value = b"%d-%d" % (kill, number)
-            written[number % PARTITIONS].append(value)
+            expected[number % PARTITIONS].append(value)
             producer.produce("source", value, partition=number % PARTITIONS)
         assert producer.flush(180) == 0
 
@@ -55,8 +55,8 @@ def test_the_sink_killed_anywhere(
             TopicMoments(tmp_path / "checkpoint", broker, PARTITIONS),
             steps=2 * BATCH_ROWS,
             kinds=("broker", "worker"),
-            moments=(BEGUN, WRITTEN),
-            before=produce,
+            moments=(BATCH_OPEN, WRITTEN),
+            on_try=produce,
         )
         job.kill_driver()
         finish(lambda: copy(spark, broker.address, *places, follows=False))
@@ -64,8 +64,8 @@ def test_the_sink_killed_anywhere(
         job.close()
         ends.close()
 
-    found = records(broker.address, "target")
-    assert {number: [record.value for record in part] for number, part in found.items()} == dict(
-        enumerate(written)
+    copies = records(broker.address, "target")
+    assert {number: [record.value for record in part] for number, part in copies.items()} == dict(
+        enumerate(expected)
     ), (killed, job.starts)
     assert len(killed) == KILLS

@@ -19,7 +19,7 @@ from minibroker.pipeline.tables.parquet_directory import ParquetDirectory
 from minibroker.pipeline.tables.table import BatchId
 from minibroker.pipeline.verbs.maintain import maintenance
 from minibroker.pipeline.verbs.maintain.plan import MaintainPlan
-from tests.pipeline.batch_moments import BEGUN, COMMITTED, WRITTEN, paths_now
+from tests.pipeline.batch_moments import BATCH_OPEN, COMMITTED, WRITTEN, paths_now
 from tests.pipeline.killing import GLANCE_S, KILLS, LOG, ROOT, SEED, TIMEOUT
 from tests.support.processes import ManagedProcess
 from tests.unit.pipeline.tables.archives import QUERY, offsets_in, open_table, rows
@@ -83,15 +83,15 @@ class Upkeep:
         """Return the names of all files of data and of the table's own."""
         return {path.name for path in paths_now(self.directory, "**/*") if "." in path.name}
 
-    def moment(self, before: set[str]) -> str:
-        """Return how far the newest merge of a run is, which began with the files `before`."""
-        merged = {name for name in self.names() - before if name.startswith(f"{MERGED}-")}
+    def moment(self, old_names: set[str]) -> str:
+        """Return how far the newest merge of a run is, which began with the files `old_names`."""
+        merged = {name for name in self.names() - old_names if name.startswith(f"{MERGED}-")}
         if not merged:
-            return BEGUN
-        listed = {path.rpartition("/")[2] for path in self.listed()}
-        return COMMITTED if merged <= listed else WRITTEN
+            return BATCH_OPEN
+        names = {path.rpartition("/")[2] for path in self.paths()}
+        return COMMITTED if merged <= names else WRITTEN
 
-    def listed(self) -> list[str]:
+    def paths(self) -> list[str]:
         """Return the paths of the files that count."""
         if self._table is None:
             return list(self._files.names())
@@ -106,14 +106,14 @@ def test_maintain_killed_anywhere(spark: SparkSession, tmp_path: Path, file_form
     killed: Counter[str] = Counter()
     while killed.total() < KILLS:
         upkeep.grow()
-        before, goal = upkeep.names(), dice.randint(1, CHANGES_A_RUN)
+        old_names, goal = upkeep.names(), dice.randint(1, CHANGES_A_RUN)
         process = upkeep.start()
         try:
-            while process.is_running and len(before ^ upkeep.names()) < goal:
+            while process.is_running and len(old_names ^ upkeep.names()) < goal:
                 pause.wait(GLANCE_S)
             if process.is_running:
                 process.popen.send_signal(signal.SIGSTOP)
-                moment = upkeep.moment(before)
+                moment = upkeep.moment(old_names)
                 process.kill()
                 killed[moment] += process.popen.returncode == -signal.SIGKILL
                 LOG.info("kill %d, %s", killed.total(), moment)
@@ -128,6 +128,6 @@ def test_maintain_killed_anywhere(spark: SparkSession, tmp_path: Path, file_form
     done = maintenance.run(plan)
     assert (done.removed_files > 0) == (file_format != "parquet")
     assert offsets_in(file_format, upkeep.directory) == upkeep.offsets
-    found = all_rows(spark, str(upkeep.directory), file_format).select("offset").collect()
-    assert sorted(row.offset for row in found) == upkeep.offsets
-    assert len(upkeep.listed()) == DAYS
+    offset_rows = all_rows(spark, str(upkeep.directory), file_format).select("offset").collect()
+    assert sorted(row.offset for row in offset_rows) == upkeep.offsets
+    assert len(upkeep.paths()) == DAYS

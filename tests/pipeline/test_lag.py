@@ -47,7 +47,7 @@ def read_topic(minibroker_address: str, topic: str) -> str:
 
 def commit(address: str, topic: str, offsets: dict[int, int], group: str | None = None) -> None:
     reader = Consumer({"bootstrap.servers": address, "group.id": group or f"of-{topic}"})
-    positions = [TopicPartition(topic, *where) for where in offsets.items()]
+    positions = [TopicPartition(topic, *place) for place in offsets.items()]
     reader.commit(offsets=positions, asynchronous=False)
     reader.close()
 
@@ -63,10 +63,10 @@ def test_a_script_gets_one_look(minibroker_address: str, read_topic: str) -> Non
     for chosen in (("--group", group), ("--group-pattern", f"o.-{read_topic}")):
         code, out, errors = look(*to, *chosen)
         assert (code, errors) == (0, "")
-        (found,) = json.loads(out)["readers"]
-        assert (found["name"], found["state"], found["lag"]) == (group, "empty", 15)
+        (row,) = json.loads(out)["readers"]
+        assert (row["name"], row["state"], row["lag"]) == (group, "empty", 15)
         assert [
-            (part["offset"], part["end"], part.get("oldest_ms")) for part in found["partitions"]
+            (part["offset"], part["end"], part.get("oldest_ms")) for part in row["partitions"]
         ] == [(25, 25, None), (10, 25, 1_700_000_000_021)]
     assert json.loads(look(*to, "--topic", "no-such-topic", "--group", group)[1])["lag"] == 0
 
@@ -117,9 +117,9 @@ def test_groups_are_asked_for_some_at_a_time(
     member.subscribe([topic])
     while not member.assignment():
         member.poll(0.1)
-    found = LagReader(Kafka(address), pattern=f"{topic}-.").read()
+    groups = LagReader(Kafka(address), pattern=f"{topic}-.").read()
     member.close()
-    assert [(group.state, group.lag) for group in found] == [
+    assert [(group.state, group.lag) for group in groups] == [
         ("stable", 5),
         *(("empty", lag) for lag in (4, 3, 2, 1)),
     ]
@@ -158,8 +158,8 @@ def test_a_job_is_as_far_as_its_last_committed_batch(
         "--bootstrap", minibroker_address, "--checkpoint", str(tmp_path), "--once"
     )
     assert (code, errors) == (0, "")
-    (found,) = json.loads(out)["readers"]
-    assert (found["name"], found["state"], found["lag"]) == (str(tmp_path), "checkpoint", 40)
+    (row,) = json.loads(out)["readers"]
+    assert (row["name"], row["state"], row["lag"]) == (str(tmp_path), "checkpoint", 40)
 
 
 def test_a_watch_goes_on_and_serves_metrics(minibroker_address: str, read_topic: str) -> None:
@@ -195,9 +195,9 @@ def test_a_person_gets_a_table(minibroker_address: str, read_topic: str, tmp_pat
     section = [block for block in readme.blocks() if block.section == "Watching lag"]
     typed, _ = readme.commands(section)
     to = ("--bootstrap", minibroker_address, "--group", f"of-{read_topic}", "--once")
-    code, said = on_a_terminal(command(*shlex.split(typed)[2:], *to), tmp_path)
+    code, output = on_a_terminal(command(*shlex.split(typed)[2:], *to), tmp_path)
     assert code == 0
-    lines = said.splitlines()
+    lines = output.splitlines()
     assert lines[0].endswith("UTC  lag 15 offsets  1 of 1 behind")
     assert lines[2].split()[:5] == ["reader", "state", "topic", "parts", "lag"]
     assert lines[4].split()[3:7] == ["2", "15", "-", "-"]

@@ -44,8 +44,8 @@ def test_a_commit_whose_answer_is_lost_is_there_once(
     archive(topic, to=to, **options)
     topics.send(stored["bootstrap"], topic, 10)
     assert archive(topic, to=to, **options).rows == 10
-    found = table_in_store(s3, file_format, to)
-    places = sorted(zip(found["partition"].to_pylist(), found["offset"].to_pylist(), strict=True))
+    table = table_in_store(s3, file_format, to)
+    places = sorted(zip(table["partition"].to_pylist(), table["offset"].to_pylist(), strict=True))
     assert len(places) == len(set(places)) == 30
     with pytest.raises(PipelineError, match="was written with another checkpoint"):
         archive(topic, to=to, **{**options, "checkpoint": tmp_path / "another"})
@@ -67,8 +67,8 @@ def test_columns_rows_and_dead_letters(
     to = f"s3://{BUCKET}/{topic}"
     rows = archive(topic, to=f"{to}-rows", checkpoint=tmp_path / "rows", format="delta", **options)
     assert (rows.rows, rows.bad_records) == (3, 1)
-    found = table_in_store(s3, "delta", f"{to}-rows")["value"].to_pylist()
-    assert sorted(found, key=str) == sorted(values, key=str)
+    values_in_store = table_in_store(s3, "delta", f"{to}-rows")["value"].to_pylist()
+    assert sorted(values_in_store, key=str) == sorted(values, key=str)
     upserted = archive(
         topic,
         to=f"{to}-last",

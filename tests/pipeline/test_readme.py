@@ -97,14 +97,14 @@ def revenue(spark: SparkSession, directory: Path) -> tuple[int, float, int]:
     names = ["window_start", "window_end", "country", "revenue", "orders", "date"]
     assert rows.columns == names
     by_arrow = dataset.dataset(directory, format="parquet", partitioning="hive").to_table()
-    found = [rows.toArrow().to_pylist(), by_arrow.to_pylist()]
+    results = [rows.toArrow().to_pylist(), by_arrow.to_pylist()]
     sums = [
         (
             len(windows),
             sum(row["revenue"] for row in windows),
             sum(row["orders"] for row in windows),
         )
-        for windows in found
+        for windows in results
     ]
     assert sums[0] == sums[1]
     return sums[0]
@@ -126,8 +126,8 @@ def test_its_commands_leave_the_promised_files(
     _, batch = map(json.loads, typed(table, orders).splitlines())
     assert batch["rows"] == RECORDS
     assert json.loads(typed(maintain, orders))["expired_versions"] == 0
-    for read in READERS["iceberg"]:
-        assert len(read(tmp_path / "orders-table")) == RECORDS
+    for reader in READERS["iceberg"]:
+        assert len(reader(tmp_path / "orders-table")) == RECORDS
 
     plan = typed(f"{replay} --dry-run", orders)
     assert "topic orders-copy (which is made, with 3 partitions)" in plan
@@ -145,15 +145,15 @@ def test_its_commands_leave_the_promised_files(
 
     assert "orders" in typed(inspect, orders)
     assert json.loads(typed(lag, orders))["lag"] == 0
-    told = json.loads(typed(compare, orders))
-    assert (told["same"], told["equal"]) == (True, RECORDS)
+    comparison = json.loads(typed(compare, orders))
+    assert (comparison["same"], comparison["equal"]) == (True, RECORDS)
     _, first, batch = map(json.loads, typed(copy, orders).splitlines())
     assert first["created_topic"] == "orders-mirror"
     assert batch["rows"] == RECORDS
     assert records(orders, "orders-mirror") == records(orders, "orders")
     assert "<svg" in (tmp_path / "orders.html").read_text()
-    left = {path.name for path in tmp_path.iterdir() if not path.name.startswith(".")}
-    assert left == {"archive", "orders-table", "revenue", "orders.html", "copy-of-orders"}
+    names = {path.name for path in tmp_path.iterdir() if not path.name.startswith(".")}
+    assert names == {"archive", "orders-table", "revenue", "orders.html", "copy-of-orders"}
 
 
 def test_production_traffic_comes_masked_into_a_test_broker(
@@ -182,18 +182,18 @@ def test_production_traffic_comes_masked_into_a_test_broker(
         assert command != replay
         _, created, batch = map(json.loads, typed(command, of_the_test.bootstrap).splitlines())
         assert created["created_topic"] == "payments"
-        found = [
+        masked = [
             record
             for part in records(of_the_test.bootstrap, "payments").values()
             for record in part
         ]
-    assert batch["rows"] == len(found)
-    values = [json.loads(record.value or b"") for record in found]
+    assert batch["rows"] == len(masked)
+    values = [json.loads(record.value or b"") for record in masked]
     assert {value["card"] for value in values} == {"*" * 12 + "4111"}
     addresses = {value["customer"]["email"] for value in values}
-    assert 8 < len(addresses) == len({record.key for record in found}) < 32
-    assert not any(record.headers for record in found)
-    assert not any(b"customer" in (record.key or b"") for record in found)
+    assert 8 < len(addresses) == len({record.key for record in masked}) < 32
+    assert not any(record.headers for record in masked)
+    assert not any(b"customer" in (record.key or b"") for record in masked)
     assert min(value["id"] for value in values) >= 10
 
 
@@ -203,10 +203,10 @@ def test_its_examples_run(
     examples = [block.text for block in SECTION if block.language == "python"]
     assert len(examples) == 2
     for example in examples:
-        found: dict[str, Any] = {}
-        exec(example.replace(BROKER, orders), found)
-    said = capsys.readouterr().out
-    assert said.startswith("40 records\n")
-    assert re.search(r"0\|\s+20\|", said)
+        names: dict[str, Any] = {}
+        exec(example.replace(BROKER, orders), names)
+    output = capsys.readouterr().out
+    assert output.startswith("40 records\n")
+    assert re.search(r"0\|\s+20\|", output)
     assert records(orders, "orders-copy") == records(orders, "orders")
     assert revenue(spark, tmp_path / "revenue") == (RECORDS, RECORDS, RECORDS)

@@ -61,21 +61,21 @@ def archived(
             headers=[("number", str(number).encode()), ("null", None)] if number % 3 else None,
         )
     assert client.flush(topics.SECONDS) == 0
-    here = tmp_path_factory.mktemp("replay") / "archive"
-    archive(topic, to=here, bootstrap=minibroker_address, spark=spark, batch_rows=100)
-    return records(minibroker_address, topic), here
+    source = tmp_path_factory.mktemp("replay") / "archive"
+    archive(topic, to=source, bootstrap=minibroker_address, spark=spark, batch_rows=100)
+    return records(minibroker_address, topic), source
 
 
 def test_partitions_times_and_everything_else_are_kept(
     spark: SparkSession, archived: Archived, address: str, topic: str
 ) -> None:
     """On each broker, in several batches; the second run finds no records."""
-    wanted, here = archived
+    originals, source = archived
     topics.create(address, topic, PARTITIONS, {"retention.ms": "-1"})
 
     def run() -> int:
         return replay(
-            here,
+            source,
             to_topic=topic,
             bootstrap=address,
             keep_timestamps=True,
@@ -85,9 +85,9 @@ def test_partitions_times_and_everything_else_are_kept(
         ).rows
 
     assert run() == RECORDS
-    assert records(address, topic) == wanted
+    assert records(address, topic) == originals
     assert run() == 0
-    assert records(address, topic) == wanted
+    assert records(address, topic) == originals
 
 
 def test_a_target_that_is_not_there_is_made(
@@ -97,12 +97,12 @@ def test_a_target_that_is_not_there_is_made(
 
     The README's test covers minibroker.
     """
-    wanted, here = archived
+    originals, source = archived
     address = kafka_address
     notes: list[Note] = []
     plan = ReplayPlan(
         kafka=Kafka(bootstrap=address),
-        archive=str(here),
+        archive=str(source),
         to_topic=topic,
         keep_timestamps=True,
         keep_partitions=True,
@@ -113,12 +113,12 @@ def test_a_target_that_is_not_there_is_made(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(target, "PARTITIONS_AT_ONCE", PARTITIONS - 1)
         assert run(spark, plan, reports).rows == RECORDS
-    made = {"created_topic": topic, "partitions": PARTITIONS, "retention.ms": "-1"}
-    assert [note.fields for note in notes] == [made]
+    fields = {"created_topic": topic, "partitions": PARTITIONS, "retention.ms": "-1"}
+    assert [note.fields for note in notes] == [fields]
     settings = {e.name: e.value for e in preflight.topic_settings(plan.kafka, topic)}
     assert settings["retention.ms"] == "-1"
     assert settings["message.timestamp.after.max.ms"] == str(2**63 - 1)
-    assert records(address, topic) == wanted
+    assert records(address, topic) == originals
     assert run(spark, plan, reports).rows == 0
     assert len(notes) == 1
 
@@ -130,7 +130,7 @@ def test_stopped_and_started_again_nothing_is_lost_or_there_twice(
 
     The checkpoint of the first run, put back at the end, is refused.
     """
-    wanted, here = archived
+    originals, source = archived
     directory, old = tmp_path / "replay", tmp_path / "old"
     topics.create(minibroker_address, topic, 2)
     common: dict[str, Any] = {
@@ -147,59 +147,59 @@ def test_stopped_and_started_again_nothing_is_lost_or_there_twice(
         def stop_after_one(batch: Batch, stop: threading.Event = stop) -> None:
             stop.set()
 
-        outcome = replay(here, progress=stop_after_one, stop=stop, **common)
+        outcome = replay(source, progress=stop_after_one, stop=stop, **common)
         total, runs = total + outcome.rows, runs + 1
         assert runs < 10
         if runs == 1:
             shutil.copytree(directory, old)
-    replay(here, **common)
-    found = records(minibroker_address, topic)
-    values = sorted(str(record.value) for part in found.values() for record in part)
-    assert values == sorted(str(record.value) for part in wanted.values() for record in part)
-    for key in {record.key for part in wanted.values() for record in part if record.key}:
+    replay(source, **common)
+    copies = records(minibroker_address, topic)
+    values = sorted(str(record.value) for part in copies.values() for record in part)
+    assert values == sorted(str(record.value) for part in originals.values() for record in part)
+    for key in {record.key for part in originals.values() for record in part if record.key}:
         assert [
-            record.value for part in found.values() for record in part if record.key == key
-        ] == [record.value for part in wanted.values() for record in part if record.key == key]
+            record.value for part in copies.values() for record in part if record.key == key
+        ] == [record.value for part in originals.values() for record in part if record.key == key]
     shutil.rmtree(directory)
     old.rename(directory)
     with pytest.raises(PipelineError, match="the checkpoint is older than the topic; put the"):
-        replay(here, **common)
-    assert records(minibroker_address, topic) == found
+        replay(source, **common)
+    assert records(minibroker_address, topic) == copies
 
 
 def test_at_a_speed_records_are_written_when_they_are_due(
     spark: SparkSession, archived: Archived, minibroker_address: str, topic: str
 ) -> None:
     """3.5 s of records at twice the speed: more than one batch, one of them after a second."""
-    wanted, here = archived
+    originals, source = archived
     topics.create(minibroker_address, topic, PARTITIONS, {"retention.ms": "-1"})
-    told: list[Batch] = []
+    batches: list[Batch] = []
     outcome = replay(
-        here,
+        source,
         to_topic=topic,
         bootstrap=minibroker_address,
         speed="2x",
         keep_partitions=True,
         keep_timestamps=True,
         spark=spark,
-        progress=told.append,
+        progress=batches.append,
     )
     assert outcome.rows == RECORDS
     assert outcome.seconds > 1
-    assert len(told) > 1
-    assert records(minibroker_address, topic) == wanted
+    assert len(batches) > 1
+    assert records(minibroker_address, topic) == originals
 
 
 def test_impossible_jobs_are_one_sentence_and_write_nothing(
     spark: SparkSession, archived: Archived, in_process: Broker, topic: str, tmp_path: Path
 ) -> None:
-    _, here = archived
+    _, source = archived
     address = in_process.bootstrap
     common = {"bootstrap": address, "spark": spark}
     with pytest.raises(PipelineError, match="there is no archive at"):
         replay(tmp_path / "nowhere", to_topic=topic, **common)
     with pytest.raises(PipelineError, match="has no records of topic 'other'"):
-        replay(here, to_topic=topic, topics="other", **common)
+        replay(source, to_topic=topic, topics="other", **common)
     refused = in_process.faults.add("CreateTopics", error="TOPIC_AUTHORIZATION_FAILED")
     with (
         refused,
@@ -208,15 +208,15 @@ def test_impossible_jobs_are_one_sentence_and_write_nothing(
             match=f"no topic '{topic}', and the cluster does not make it .* with 4 partitions",
         ),
     ):
-        replay(here, to_topic=topic, **common)
+        replay(source, to_topic=topic, **common)
     assert refused.hits == 1
     assert topic not in in_process.topics
     topics.create(address, topic, 1)
     with pytest.raises(PipelineError, match="has no records of topic 'other'"):
-        replay(here, to_topic=topic, topics="other", **common)
+        replay(source, to_topic=topic, topics="other", **common)
     with pytest.raises(PipelineError, match="has 1 partition and the archive 3"):
-        replay(here, to_topic=topic, keep_partitions=True, **common)
-    assert not (here / "_minibroker" / "replays" / topic).exists()
+        replay(source, to_topic=topic, keep_partitions=True, **common)
+    assert not (source / "_minibroker" / "replays" / topic).exists()
 
     both = tmp_path / "both"
     topics.send(address, topic, 1)
@@ -246,13 +246,13 @@ def test_a_batch_of_ten_thousand_partitions_is_one_join(spark: SparkSession) -> 
         f"'{topic}' as topic", "cast(id % 10000 as int) as partition", "id div 10000 as offset"
     )
     ranges = [OffsetRange(topic, number, 1, 3) for number in range(10_000)]
-    wanted = spark.createDataFrame([tuple(span) for span in ranges], schemas.RANGE)
+    originals = spark.createDataFrame([tuple(span) for span in ranges], schemas.RANGE)
 
-    found = numbered_batch.within(rows, wanted, numbered_batch.writers_of(ranges))
+    joined = numbered_batch.within(rows, originals, numbered_batch.writers_of(ranges))
 
-    assert found.rdd.getNumPartitions() == numbered_batch.WRITERS_MAX
-    assert found.selectExpr("count(*)", "min(offset)", "max(offset)").collect() == [(20_000, 1, 2)]
-    parts = [list(part) for part in found.rdd.glom().collect()]
+    assert joined.rdd.getNumPartitions() == numbered_batch.WRITERS_MAX
+    assert joined.selectExpr("count(*)", "min(offset)", "max(offset)").collect() == [(20_000, 1, 2)]
+    parts = [list(part) for part in joined.rdd.glom().collect()]
     assert all(part == sorted(part) for part in parts)
 
 
@@ -284,12 +284,12 @@ def test_a_rate_in_bytes_is_kept_by_the_tasks_together(
     for number in range(2 * 1_500):
         client.produce(topic, b"x" * 1_000, partition=number % 2)
     assert client.flush(topics.SECONDS) == 0
-    here = tmp_path / "archive"
+    source = tmp_path / "archive"
     common = {"bootstrap": minibroker_address, "spark": spark}
-    archive(topic, to=here, **common)
+    archive(topic, to=source, **common)
     begun_s = time.monotonic()
 
-    done = replay(here, to_topic=f"{topic}-copy", max_rate="1MB/s", batch_bytes="1MB", **common)
+    done = replay(source, to_topic=f"{topic}-copy", max_rate="1MB/s", batch_bytes="1MB", **common)
 
     assert (done.rows, done.batches) == (3_000, 3)
     assert time.monotonic() - begun_s >= 3_000 * 1_000 / (1 << 20)

@@ -58,15 +58,15 @@ def windows_in(spark: SparkSession, directory: Path) -> list[tuple[Any, ...]]:
     by_arrow = files.to_table(columns=list(by_spark[0])).to_pylist() if by_spark else []
     if by_spark:
         assert files.schema.field("window_start").type == pa.timestamp("us", "UTC")
-    found = [
+    windows = [
         sorted(
             (round(row["window_start"].timestamp()) - NOON_MS // 1000, *list(row.values())[2:])
             for row in rows
         )
         for rows in (by_spark, by_arrow)
     ]
-    assert found[0] == found[1]
-    return found[0]
+    assert windows[0] == windows[1]
+    return windows[0]
 
 
 def provisional_files(directory: Path) -> set[str]:
@@ -84,7 +84,7 @@ def test_each_window_is_there_once_after_each_run(
     send(
         address, topic, [(0, "at", 1), (59, "at", 2), (30, "ch", 4), (70, "at", 8), (50, "at", 16)]
     )
-    here = tmp_path / "out"
+    directory = tmp_path / "out"
 
     def run(**more: Any) -> Outcome:
         return rollup(
@@ -94,7 +94,7 @@ def test_each_window_is_there_once_after_each_run(
             agg=["sum(amount) AS revenue", "count(*) AS orders"],
             watermark="30s",
             schema=SCHEMA,
-            to=here,
+            to=directory,
             bootstrap=address,
             spark=spark,
             **more,
@@ -103,37 +103,41 @@ def test_each_window_is_there_once_after_each_run(
     outcome = run()
     assert outcome.rows == 5
     assert (outcome.final_windows, outcome.open_windows, outcome.provisional_windows) == (0, 3, 3)
-    assert windows_in(spark, here) == [(0, "at", 19.0, 3), (0, "ch", 4.0, 1), (60, "at", 8.0, 1)]
+    assert windows_in(spark, directory) == [
+        (0, "at", 19.0, 3),
+        (0, "ch", 4.0, 1),
+        (60, "at", 8.0, 1),
+    ]
     send(address, topic, [(95, "at", 32), (40, "ch", 64)])
     outcome = run()
     assert (outcome.final_windows, outcome.provisional_windows) == (2, 1)
     closed = [(0, "at", 19.0, 3), (0, "ch", 68.0, 2), (60, "at", 40.0, 2)]
-    assert windows_in(spark, here) == closed
+    assert windows_in(spark, directory) == closed
     send(address, topic, [(10, "at", 100), (300, "at", 1)])
     outcome = run()
     assert (outcome.late_rows, outcome.final_windows, outcome.provisional_windows) == (1, 1, 1)
-    assert windows_in(spark, here) == [*closed, (300, "at", 1.0, 1)]
-    assert not (here / "_minibroker" / "checkpoint" / "provisional").exists()
-    assert not (here / "_minibroker" / "provisional").exists()
+    assert windows_in(spark, directory) == [*closed, (300, "at", 1.0, 1)]
+    assert not (directory / "_minibroker" / "checkpoint" / "provisional").exists()
+    assert not (directory / "_minibroker" / "provisional").exists()
 
 
 def test_a_run_with_nothing_new_and_one_that_follows(
     spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
 ) -> None:
     """The first writes the provisional rows again, the second removes them and writes none."""
-    address, here = minibroker_address, tmp_path / "out"
+    address, directory = minibroker_address, tmp_path / "out"
     topics.create(address, topic, 1, {"retention.ms": "-1"})
 
     def run(**more: Any) -> Outcome:
         common: dict[str, Any] = {"schema": SCHEMA, "bootstrap": address, "spark": spark}
-        return rollup(topic, window="1m", agg="count(*) AS n", to=here, **common, **more)
+        return rollup(topic, window="1m", agg="count(*) AS n", to=directory, **common, **more)
 
     send(address, topic, [(0, "at", 1), (70, "at", 8)])
     assert run().provisional_windows == 2
-    before = provisional_files(here)
+    old_files = provisional_files(directory)
     assert run() == Outcome(provisional_windows=2)
-    assert windows_in(spark, here) == [(0, 1), (60, 1)]
-    assert not before & provisional_files(here)
+    assert windows_in(spark, directory) == [(0, 1), (60, 1)]
+    assert not old_files & provisional_files(directory)
 
     send(address, topic, [(700, "at", 2)])
     stop = threading.Event()
@@ -144,8 +148,8 @@ def test_a_run_with_nothing_new_and_one_that_follows(
 
     outcome = run(follow=True, stop=stop, progress=stop_when_one_is_final)
     assert (outcome.rows, outcome.final_windows, outcome.provisional_windows) == (1, 1, 0)
-    assert windows_in(spark, here) == [(0, 1)]
-    assert provisional_files(here) == set()
+    assert windows_in(spark, directory) == [(0, 1)]
+    assert provisional_files(directory) == set()
 
 
 def test_to_a_topic_by_the_values_own_time_with_windows_that_overlap(
@@ -171,17 +175,17 @@ def test_to_a_topic_by_the_values_own_time_with_windows_that_overlap(
         bootstrap=address,
         spark=spark,
     )
-    found = [
+    results = [
         (json.loads(record.key or b""), json.loads(record.value or b""), record.timestamp_ms)
         for record in records(address, target)[0]
     ]
     start = "2026-11-21T{}:00.000Z"
-    assert sorted((value["window_start"], value["max(amount)"]) for _, value, _ in found) == [
+    assert sorted((value["window_start"], value["max(amount)"]) for _, value, _ in results) == [
         ("2026-11-21T11:59:30.000Z", 1.0),
         (start.format("12:00"), 2.0),
         ("2026-11-21T12:00:30.000Z", 2.0),
     ]
-    key, value, at_ms = next(record for record in found if record[2] == NOON_MS)
+    key, value, at_ms = next(record for record in results if record[2] == NOON_MS)
     assert key == {"window_start": start.format("12:00"), "land": "AT", "partition": 0}
     assert value["window_end"] == start.format("12:01")
     assert at_ms == NOON_MS
@@ -212,10 +216,10 @@ def test_bad_records_are_set_aside_and_counted(
         match=rf"record {topic}-0 offset 1 cannot be used: its value is not JSON .* --dead-letters",
     ):
         rollup(topic, **common)
-    told: list[Batch] = []
-    outcome = rollup(topic, dead_letters=tmp_path / "bad", progress=told.append, **common)
+    batches: list[Batch] = []
+    outcome = rollup(topic, dead_letters=tmp_path / "bad", progress=batches.append, **common)
     assert outcome.bad_records == len(bad)
-    assert max(batch.bad_records or 0 for batch in told) == len(bad)
+    assert max(batch.bad_records or 0 for batch in batches) == len(bad)
     assert windows_in(spark, tmp_path / "out") == [(0, 1), (60, 1)]
     rows = spark.read.json(str(tmp_path / "bad")).orderBy("offset").collect()
     assert [row.offset for row in rows] == list(range(1, 1 + len(bad)))
@@ -256,12 +260,12 @@ def test_runs_that_end_at_the_commit_of_a_batch(
     common: dict[str, Any] = {"agg": "count(*) AS n", "watermark": "1s", "schema": SCHEMA}
     common |= {"bootstrap": minibroker_address, "spark": spark, "window": "1m"}
     for is_behind in (False, True):
-        here, bad = tmp_path / f"out-{is_behind}", tmp_path / f"bad-{is_behind}"
+        directory, bad = tmp_path / f"out-{is_behind}", tmp_path / f"bad-{is_behind}"
         ended.clear()
         with pytest.raises(PipelineError, match="it ends here"):
-            rollup(topic, to=here, dead_letters=bad, **common)
-        rollup(topic, to=here, dead_letters=bad, **common)
-        assert windows_in(spark, here) == [(0, 1), (60, 1)]
+            rollup(topic, to=directory, dead_letters=bad, **common)
+        rollup(topic, to=directory, dead_letters=bad, **common)
+        assert windows_in(spark, directory) == [(0, 1), (60, 1)]
         lines = [
             line
             for file in bad.glob("topic=*/date=*/*.json")
@@ -291,13 +295,13 @@ def test_a_directory_that_sparks_sink_has_begun_goes_on_with_it(
 def test_impossible_jobs_are_one_sentence_and_write_nothing(
     spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
 ) -> None:
-    address, here = minibroker_address, tmp_path / "out"
+    address, directory = minibroker_address, tmp_path / "out"
     topics.create(address, topic)
     common: dict[str, Any] = {
         "window": "1m",
         "agg": "count(*) AS n",
         "schema": SCHEMA,
-        "to": here,
+        "to": directory,
         "bootstrap": address,
         "spark": spark,
     }
@@ -320,7 +324,7 @@ def test_impossible_jobs_are_one_sentence_and_write_nothing(
         arguments = {"topic": topic, **common, **change}
         with pytest.raises(PipelineError, match=sentence):
             rollup(**arguments)
-    assert not here.exists()
+    assert not directory.exists()
     assert not (tmp_path / "c").exists()
 
     rollup(topic, **common)

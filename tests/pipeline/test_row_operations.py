@@ -60,11 +60,11 @@ def _no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
 
 
-def operations(**given: Any) -> RowOperations:
+def operations(**options: Any) -> RowOperations:
     """Return operations as a call in Python gives them."""
-    found = built(RowOptions, InPython(given)).operations()
-    assert isinstance(found, RowOperations)
-    return found
+    row_operations = built(RowOptions, InPython(options)).operations()
+    assert isinstance(row_operations, RowOperations)
+    return row_operations
 
 
 def run(job: Any, spark: SparkSession, plan: Any) -> Outcome:
@@ -118,9 +118,9 @@ def archived(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
     """Return the directory of its archive."""
-    here = tmp_path_factory.mktemp("row-operations") / "archive"
-    run(archive, spark, ArchivePlan(Kafka(minibroker_address), str(here), (production,)))
-    return here
+    directory = tmp_path_factory.mktemp("row-operations") / "archive"
+    run(archive, spark, ArchivePlan(Kafka(minibroker_address), str(directory), (production,)))
+    return directory
 
 
 def ids_in(spark: SparkSession, directory: Path) -> list[int]:
@@ -137,21 +137,21 @@ def test_a_range_of_time_is_archived(
     All is read up to the end: behind a record of a later time there can be one of the range.
     """
     produce(address, topic)
-    here = tmp_path / "archive"
+    directory = tmp_path / "archive"
     now_ms = BEGIN_MS + 90 * MINUTE_MS
     chosen = operations(since="2026-11-24T00:35")._replace(until=moment_of("now-15m", now_ms))
-    plan = ArchivePlan(Kafka(address), str(here), (topic,), operations=chosen)
+    plan = ArchivePlan(Kafka(address), str(directory), (topic,), operations=chosen)
     outcome = run(archive, spark, plan)
-    wanted = [number for number in range(RECORDS) if 35 <= minute_of(number) < 75]
-    assert ids_in(spark, here) == wanted
-    assert outcome.rows == len(wanted)
-    reached = job_directory.progress_of(LocalFiles(), plan.checkpoint)
-    assert reached is not None
+    ids = [number for number in range(RECORDS) if 35 <= minute_of(number) < 75]
+    assert ids_in(spark, directory) == ids
+    assert outcome.rows == len(ids)
+    progress = job_directory.progress_of(LocalFiles(), plan.checkpoint)
+    assert progress is not None
     ends = {
         partition: sum(number % 7 % PARTITIONS == partition for number in range(RECORDS))
         for partition in range(PARTITIONS)
     }
-    assert reached == {TopicPartition(topic, number): end for number, end in ends.items()}
+    assert progress == {TopicPartition(topic, number): end for number, end in ends.items()}
     # A day later the same words mean the moment of the first run: nothing is new.
     later = chosen._replace(until=moment_of("now-15m", now_ms + 24 * 60 * MINUTE_MS))
     assert run(archive, spark, plan._replace(operations=later)).rows == 0
@@ -168,7 +168,7 @@ def test_production_is_replayed_masked(
 ) -> None:
     """Joins and partitions survive, nothing secret does, and the next run does the same."""
     topics.create(minibroker_address, topic, PARTITIONS, {"retention.ms": "-1"})
-    given = operations(
+    masking = operations(
         since="2026-11-24T00:30",
         where="value.country = 'at' AND headers['trace'] = '1'",
         where_schema="country STRING",
@@ -182,17 +182,17 @@ def test_production_is_replayed_masked(
         keep_timestamps=True,
         batch_rows=25,
         checkpoint_directory=str(tmp_path / "checkpoint"),
-        operations=given,
+        operations=masking,
     )
     outcome = run(replay, spark, plan)
-    wanted = [number for number in range(RECORDS) if minute_of(number) >= 30 and number % 2 == 0]
-    found = records(minibroker_address, topic)
-    values = [json.loads(record.value or b"") for part in found.values() for record in part]
-    assert sorted(value["id"] for value in values) == wanted
-    assert outcome.rows == len(wanted)
+    ids = [number for number in range(RECORDS) if minute_of(number) >= 30 and number % 2 == 0]
+    copies = records(minibroker_address, topic)
+    values = [json.loads(record.value or b"") for part in copies.values() for record in part]
+    assert sorted(value["id"] for value in values) == ids
+    assert outcome.rows == len(ids)
     assert outcome.batches > 1
     key_of: dict[str, set[bytes | None]] = {}
-    for part in found.values():
+    for part in copies.values():
         for record in part:
             value = json.loads(record.value or b"")
             assert record.headers == [("trace", b"1")]
@@ -204,14 +204,14 @@ def test_production_is_replayed_masked(
             key_of.setdefault(value["email"], set()).add(record.key)
     assert len(key_of) == 7
     assert all(len(keys) == 1 for keys in key_of.values())
-    first, second = ({record.key for record in part} for part in found.values())
+    first, second = ({record.key for record in part} for part in copies.values())
     assert not first & second
-    assert missed(given, outcome.found_places) == ("nme?=hash", "nme?")
+    assert missed(masking, outcome.found_places) == ("nme?=hash", "nme?")
     assert run(replay, spark, plan).rows == 0
-    kept = tmp_path / "checkpoint" / "_minibroker" / "mask-secret"
-    assert kept.stat().st_mode & 0o777 == 0o600
+    secret = tmp_path / "checkpoint" / "_minibroker" / "mask-secret"
+    assert secret.stat().st_mode & 0o777 == 0o600
     with pytest.raises(PipelineError, match=r"job with mask 'email=email, .* has no mask"):
-        replay.check(plan._replace(operations=given._replace(rules=())))
+        replay.check(plan._replace(operations=masking._replace(rules=())))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(VARIABLE, SECRET)
         with pytest.raises(PipelineError, match="masked with another secret"):
@@ -239,9 +239,9 @@ def test_a_value_that_is_no_json_is_never_written_unmasked(
     assert client.flush(topics.SECONDS) == 0
     secret = tmp_path / "secret"
     secret.write_text(SECRET)
-    given = operations(mask=["email=hash, by.email?=hash"], mask_secret_file=str(secret))
+    masking = operations(mask=["email=hash, by.email?=hash"], mask_secret_file=str(secret))
     plan = ArchivePlan(
-        Kafka(minibroker_address), str(tmp_path / "fails"), (topic,), operations=given
+        Kafka(minibroker_address), str(tmp_path / "fails"), (topic,), operations=masking
     )
     with pytest.raises(
         PipelineError,
@@ -251,7 +251,7 @@ def test_a_value_that_is_no_json_is_never_written_unmasked(
         run(archive, spark, plan)
     assert "secret@" not in str(failure.value)
     assert not list((tmp_path / "fails").rglob("*.parquet"))
-    skipping = plan._replace(operations=given._replace(unmaskable="skip"))
+    skipping = plan._replace(operations=masking._replace(unmaskable="skip"))
     outcome = run(archive, spark, skipping)
     assert (outcome.rows, outcome.unmaskable_rows) == (3, 2)
     rows = all_rows(spark, skipping.to, "parquet").orderBy("offset").collect()
@@ -284,13 +284,13 @@ def test_a_rollup_is_the_same_in_each_run_or_refused(
     spark: SparkSession, minibroker_address: str, production: str, tmp_path: Path
 ) -> None:
     """Its schema and watermark are in its identity, which is refused before anything is written."""
-    here = tmp_path / "out"
+    directory = tmp_path / "out"
     plan = RollupPlan(
         Kafka(minibroker_address),
         production,
         60 * MINUTE_MS,
         ("sum(amount) AS revenue", "count(*) AS orders"),
-        str(here),
+        str(directory),
         by=("country",),
         schema="country STRING, amount DOUBLE",
         operations=operations(
@@ -298,11 +298,11 @@ def test_a_rollup_is_the_same_in_each_run_or_refused(
         ),
     )
     outcome = run(rollup, spark, plan)
-    rows = spark.read.parquet(str(here)).collect()
+    rows = spark.read.parquet(str(directory)).collect()
     assert [row.country for row in rows] == ["xx"]
     assert sum(row.orders for row in rows) == outcome.rows
     assert 0 < outcome.rows < 30
-    before = {path.name: path.stat().st_mtime_ns for path in here.rglob("*")}
+    old_times = {path.name: path.stat().st_mtime_ns for path in directory.rglob("*")}
     for changed, sentence in (
         (
             plan._replace(watermark_ms=1000),
@@ -317,7 +317,7 @@ def test_a_rollup_is_the_same_in_each_run_or_refused(
     ):
         with pytest.raises(PipelineError, match=sentence):
             run(rollup, spark, changed)
-    assert before == {path.name: path.stat().st_mtime_ns for path in here.rglob("*")}
+    assert old_times == {path.name: path.stat().st_mtime_ns for path in directory.rglob("*")}
 
 
 def test_inspect_looks_at_the_chosen_records(
@@ -330,26 +330,26 @@ def test_inspect_looks_at_the_chosen_records(
             since="2026-11-24T01:00", where="key = 'customer 3'", mask=["key=fixed:somebody"]
         ),
     )
-    (found,) = inspect.run(spark, plan).topics
-    wanted = [number for number in range(60, RECORDS) if number % 7 == 3]
-    assert sum(partition.records for partition in found.partitions) == len(wanted)
-    assert [key.text for key in found.frequent_keys] == ["somebody"]
+    (inspected,) = inspect.run(spark, plan).topics
+    ids = [number for number in range(60, RECORDS) if number % 7 == 3]
+    assert sum(partition.records for partition in inspected.partitions) == len(ids)
+    assert [key.text for key in inspected.frequent_keys] == ["somebody"]
 
 
 def test_columns_of_json_values_are_masked(
     spark: SparkSession, minibroker_address: str, production: str, tmp_path: Path
 ) -> None:
     """A condition sees the fields of the archive's own schema."""
-    here = tmp_path / "columns"
+    directory = tmp_path / "columns"
     plan = ArchivePlan(
         Kafka(minibroker_address),
-        str(here),
+        str(directory),
         (production,),
         schema="id BIGINT, email STRING, country STRING",
         operations=operations(where="value.id < 10", mask="email=mask", select="id,email"),
     )
     assert run(archive, spark, plan).rows == 10
-    rows = spark.read.parquet(str(here)).select("value.*").collect()
+    rows = spark.read.parquet(str(directory)).select("value.*").collect()
     assert {row.email for row in rows} == {"Xxxxxxxxn-xxxxxxx-xxx"}
     assert {row.country for row in rows} == {None}
 
@@ -358,7 +358,7 @@ def test_a_copy_of_chosen_records_is_masked_and_goes_on(
     spark: SparkSession, minibroker_address: str, production: str, topic: str, tmp_path: Path
 ) -> None:
     """Into the same partitions, with the same times; the next run masks alike, or is refused."""
-    given: dict[str, Any] = {
+    options: dict[str, Any] = {
         "to_topic": topic,
         "checkpoint": tmp_path / "copy",
         "bootstrap": minibroker_address,
@@ -368,22 +368,22 @@ def test_a_copy_of_chosen_records_is_masked_and_goes_on(
         "mask": "email=email, key=hash, headers=drop",
         "batch_rows": 60,
     }
-    outcome = copy(production, **given)
-    wanted = [n for n in range(RECORDS) if minute_of(n) >= 60 and n % 7 != 3]
-    found = records(minibroker_address, topic)
-    told = {
+    outcome = copy(production, **options)
+    ids = [n for n in range(RECORDS) if minute_of(n) >= 60 and n % 7 != 3]
+    copies = records(minibroker_address, topic)
+    facts = {
         (number, json.loads(record.value or b"")["id"], record.timestamp_ms)
-        for number, part in found.items()
+        for number, part in copies.items()
         for record in part
     }
-    assert told == {(n % 7 % PARTITIONS, n, BEGIN_MS + minute_of(n) * MINUTE_MS) for n in wanted}
-    assert outcome.rows == len(wanted) == sum(map(len, found.values()))
-    assert len({record.key for part in found.values() for record in part}) == 6
-    assert copy(production, **given).rows == 0
+    assert facts == {(n % 7 % PARTITIONS, n, BEGIN_MS + minute_of(n) * MINUTE_MS) for n in ids}
+    assert outcome.rows == len(ids) == sum(map(len, copies.values()))
+    assert len({record.key for part in copies.values() for record in part}) == 6
+    assert copy(production, **options).rows == 0
     with pytest.raises(PipelineError, match=r"belongs to a job with mask .* has no mask"):
-        copy(production, **{**given, "mask": ()})
+        copy(production, **{**options, "mask": ()})
     with pytest.raises(PipelineError, match="groups need a copy of all records"):
-        copy(production, groups="readers", **given)
+        copy(production, groups="readers", **options)
 
 
 def test_a_comparison_is_about_the_chosen_records_and_fields(
@@ -391,17 +391,17 @@ def test_a_comparison_is_about_the_chosen_records_and_fields(
 ) -> None:
     """An archive and a topic with other amounts: different as a whole, the same without them."""
     produce(minibroker_address, topic, amount=3.0)
-    where = {"bootstrap": minibroker_address, "spark": spark, "since": "2026-11-24T01:00"}
-    found = compare(archived, topic, where="partition = 1", mask="key=hash", **where)
-    wanted = [n for n in range(RECORDS) if minute_of(n) >= 60 and n % 7 % PARTITIONS == 1]
-    assert (found.records("a"), found.records("b")) == (len(wanted), len(wanted))
-    assert found.total("changed") == len(wanted)
-    assert {len(example.key or "") for example in found.examples} == {49}
-    found = compare(archived, topic, select="id, email", **where)
-    assert found.is_same
-    assert found.total("equal") == sum(minute_of(number) >= 60 for number in range(RECORDS))
+    options = {"bootstrap": minibroker_address, "spark": spark, "since": "2026-11-24T01:00"}
+    comparison = compare(archived, topic, where="partition = 1", mask="key=hash", **options)
+    ids = [n for n in range(RECORDS) if minute_of(n) >= 60 and n % 7 % PARTITIONS == 1]
+    assert (comparison.records("a"), comparison.records("b")) == (len(ids), len(ids))
+    assert comparison.total("changed") == len(ids)
+    assert {len(example.key or "") for example in comparison.examples} == {49}
+    comparison = compare(archived, topic, select="id, email", **options)
+    assert comparison.is_same
+    assert comparison.total("equal") == sum(minute_of(number) >= 60 for number in range(RECORDS))
     with pytest.raises(PipelineError, match="sample of a comparison is of keys"):
-        compare(archived, topic, sample="1%", **where)
+        compare(archived, topic, sample="1%", **options)
 
 
 @pytest.mark.parametrize(
@@ -430,7 +430,7 @@ def test_a_condition_that_cannot_be_used_leaves_nothing_behind(
 ) -> None:
     """No directory belongs to it, and no topic is made: the corrected command runs."""
     kafka, bad = Kafka(minibroker_address), RowOperations(where="value.x = ")
-    given = {"bootstrap": minibroker_address, "spark": spark, "where": bad.where}
+    options = {"bootstrap": minibroker_address, "spark": spark, "where": bad.where}
     to_archive = ArchivePlan(kafka, str(tmp_path / "archive"), ("production",), operations=bad)
     to_topic = ReplayPlan(kafka, str(archived), topic, str(tmp_path / "replay"), operations=bad)
     with pytest.raises(PipelineError, match="Syntax error"):
@@ -438,7 +438,7 @@ def test_a_condition_that_cannot_be_used_leaves_nothing_behind(
     with pytest.raises(PipelineError, match="Syntax error"):
         run(replay, spark, to_topic)
     with pytest.raises(PipelineError, match="Syntax error"):
-        copy("production", to_topic=topic, checkpoint=tmp_path / "copy", **given)
+        copy("production", to_topic=topic, checkpoint=tmp_path / "copy", **options)
     assert not list(tmp_path.iterdir())
     assert topic not in preflight.ask(kafka).partitions
 
@@ -449,9 +449,9 @@ def test_python_gets_an_empty_list_for_no_headers(spark: SparkSession) -> None:
     rows = spark.createDataFrame(
         [(None, 1), ([("a", b"1")], 2)], StructType().add("headers", kind).add("id", "integer")
     )
-    found = without_null_headers(rows).toArrow()
-    assert found.column_names == ["headers", "id"]
-    assert found["headers"].to_pylist() == [[], [{"key": "a", "value": b"1"}]]
+    table = without_null_headers(rows).toArrow()
+    assert table.column_names == ["headers", "id"]
+    assert table["headers"].to_pylist() == [[], [{"key": "a", "value": b"1"}]]
     others = spark.createDataFrame([(None, 1)], "headers string, id int")
     assert without_null_headers(others).toArrow().to_pylist() == [{"headers": None, "id": 1}]
 
@@ -466,8 +466,8 @@ def test_a_sample_is_the_same_each_time(spark: SparkSession) -> None:
         f.col("id").alias("offset"),
     )
 
-    def sampled(given: str, by: str, rows: DataFrame) -> set[tuple[bytes, int]]:
-        chosen = operated(rows, RowOperations(sample=share_of(given), sample_by=by), b"").toArrow()
+    def sampled(share: str, by: str, rows: DataFrame) -> set[tuple[bytes, int]]:
+        chosen = operated(rows, RowOperations(sample=share_of(share), sample_by=by), b"").toArrow()
         return {(row["key"], row["offset"]) for row in chosen.to_pylist()}
 
     by_record, by_key = (sampled("10%", by, rows) for by in ("record", "key"))

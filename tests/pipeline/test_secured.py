@@ -92,10 +92,10 @@ def test_every_verb_logs_in_with_a_file_of_settings(
     more = {"linger.ms": "5", "isolation.level": "read_committed"}
     file = write_properties(tmp_path / "client.properties", secured.client_config("java") | more)
     common: dict[str, Any] = {"kafka_config": file, "spark": spark}
-    here = tmp_path / "archive"
+    directory = tmp_path / "archive"
 
-    assert archive("orders", to=here, **common).rows == 20
-    assert replay(here, to_topic="copy", keep_partitions=True, **common).rows == 20
+    assert archive("orders", to=directory, **common).rows == 20
+    assert replay(directory, to_topic="copy", keep_partitions=True, **common).rows == 20
     rolled = rollup(
         "orders",
         window="1d",
@@ -115,8 +115,8 @@ def test_every_verb_logs_in_with_a_file_of_settings(
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
 @pytest.mark.parametrize("names", ["java", "confluent-kafka"])
 def test_a_login_by_password(secured: Broker, mechanism: str, names: str) -> None:
-    given = secured.client_config(names, mechanism=mechanism)
-    ask_read_and_write(kafka_of(None, None, given), f"{names}-{mechanism}")
+    login = secured.client_config(names, mechanism=mechanism)
+    ask_read_and_write(kafka_of(None, None, login), f"{names}-{mechanism}")
 
 
 def test_a_login_by_a_delegation_token() -> None:
@@ -127,15 +127,15 @@ def test_a_login_by_a_delegation_token() -> None:
         config={"delegation.token.secret.key": "of all brokers"},
     ) as broker:
         fill(broker)
-        given = broker.client_config("java", mechanism="SCRAM-SHA-256")
+        settings = broker.client_config("java", mechanism="SCRAM-SHA-256")
         request = CreateDelegationTokenRequest(max_lifetime_ms=-1)
-        made = Client(connection_settings(for_reader(given))).ask_any(
+        delegated = Client(connection_settings(for_reader(settings))).ask_any(
             request, CreateDelegationTokenResponse, (1, 3)
         )
-        hmac = b64encode(made.hmac).decode("ascii")
-        login = f'username="{made.token_id}" password="{hmac}" tokenauth="true"'
-        given["sasl.jaas.config"] = f"{SCRAM} required {login};"
-        ask_read_and_write(kafka_of(None, None, given), "delegated")
+        hmac = b64encode(delegated.hmac).decode("ascii")
+        login = f'username="{delegated.token_id}" password="{hmac}" tokenauth="true"'
+        settings["sasl.jaas.config"] = f"{SCRAM} required {login};"
+        ask_read_and_write(kafka_of(None, None, settings), "delegated")
 
 
 def test_a_login_by_token() -> None:
@@ -171,15 +171,15 @@ def believing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 @pytest.mark.parametrize("names", ["java", "librdkafka"])
 def test_a_login_by_a_token_of_a_provider(believing: Broker, names: str) -> None:
     with TokenProvider() as provider:
-        given = {**BY_TOKEN, PROVIDER: provider.url}
+        settings = {**BY_TOKEN, PROVIDER: provider.url}
         if names == "java":
             secret = f'clientId="{CLIENT[0]}" clientSecret="{CLIENT[1]}"'
-            given["sasl.jaas.config"] = f"{OAUTH} required {secret};"
+            settings["sasl.jaas.config"] = f"{OAUTH} required {secret};"
         else:
-            given["sasl.oauthbearer.method"] = "oidc"
-            given["sasl.oauthbearer.client.id"] = CLIENT[0]
-            given["sasl.oauthbearer.client.secret"] = CLIENT[1]
-        ask_read_and_write(kafka_of(believing.bootstrap, None, given), names)
+            settings["sasl.oauthbearer.method"] = "oidc"
+            settings["sasl.oauthbearer.client.id"] = CLIENT[0]
+            settings["sasl.oauthbearer.client.secret"] = CLIENT[1]
+        ask_read_and_write(kafka_of(believing.bootstrap, None, settings), names)
         assert len(provider.requests) == 1
 
 
@@ -193,8 +193,12 @@ def test_the_own_client_signs_an_assertion(believing: Broker, tmp_path: Path) ->
             "claim.sub": CLIENT[0],
             "private.key.file": write_key(tmp_path / "key.pem", rsa_key("job")),
         }
-        given = {f"sasl.oauthbearer.assertion.{name}": assertion[name] for name in assertion}
-        options = source_options(believing, {**BY_TOKEN, PROVIDER: provider.url, **given})
+        assertion_settings = {
+            f"sasl.oauthbearer.assertion.{name}": assertion[name] for name in assertion
+        }
+        options = source_options(
+            believing, {**BY_TOKEN, PROVIDER: provider.url, **assertion_settings}
+        )
         for _ in range(2):
             batches = read_range(options, OffsetRange("orders", 0, 0, 10))
             assert sum(batch.num_rows for batch in batches) == 10
@@ -204,9 +208,9 @@ def test_the_own_client_signs_an_assertion(believing: Broker, tmp_path: Path) ->
 
 def test_a_token_that_is_not_believed_is_one_sentence(believing: Broker, tmp_path: Path) -> None:
     """The broker ends the login with its reason, and nobody tries again."""
-    given = by_file(tmp_path)
+    settings = by_file(tmp_path)
     (tmp_path / "token").write_text(token({"aud": "another"}))
-    options = source_options(believing, given)
+    options = source_options(believing, settings)
     with pytest.raises(PipelineError, match=r'cannot be read: .*\{"status":"invalid_token"\}'):
         list(read_range(options, OffsetRange("orders", 0, 0, 10)))
 
@@ -220,8 +224,8 @@ class Sessions:
         self.logins = 0
         log_in = BlockingConnection._log_in
 
-        def counted(made: BlockingConnection) -> None:
-            log_in(made)
+        def counted(connection: BlockingConnection) -> None:
+            log_in(connection)
             self.logins += 1
 
         monkeypatch.setattr(BlockingConnection, "_log_in", counted)
@@ -289,8 +293,8 @@ class MovedTime:
         return time.monotonic() + self._moved_s
 
 
-def source_options(broker: Broker, given: dict[str, str]) -> SourceOptions:
-    kafka = kafka_of(broker.bootstrap, None, given)
+def source_options(broker: Broker, settings: dict[str, str]) -> SourceOptions:
+    kafka = kafka_of(broker.bootstrap, None, settings)
     return parse({**kafka.options(), "subscribe": "orders"}, streaming=False)
 
 
@@ -302,8 +306,8 @@ def test_a_client_shows_a_certificate_of_a_store(tmp_path: Path, kind: str) -> N
         settings = write_pkcs12(tmp_path)
     with Broker(topics=TOPICS, config=tls_settings(ssl_client_auth="required")) as broker:
         fill(broker)
-        given = {"security.protocol": "SSL", **settings}
-        ask_read_and_write(kafka_of(broker.bootstrap, None, given), kind)
+        client_settings = {"security.protocol": "SSL", **settings}
+        ask_read_and_write(kafka_of(broker.bootstrap, None, client_settings), kind)
 
 
 def write_pkcs12(directory: Path) -> dict[str, str]:
@@ -332,9 +336,9 @@ def test_a_wrong_password_and_an_unknown_authority_are_one_sentence(
     secured: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(preflight, "ANSWER_TIMEOUT_S", 1)
-    given = secured.client_config("confluent-kafka")
+    settings = secured.client_config("confluent-kafka")
     with pytest.raises(PipelineError, match=r"Authentication failed.*--kafka-config"):
-        preflight.ask(kafka_of(None, None, {**given, "sasl.password": "guess"}))
-    del given["ssl.ca.location"]
+        preflight.ask(kafka_of(None, None, {**settings, "sasl.password": "guess"}))
+    del settings["ssl.ca.location"]
     with pytest.raises(PipelineError, match=r"do not agree .*certificate verify failed"):
-        preflight.ask(kafka_of(None, None, given))
+        preflight.ask(kafka_of(None, None, settings))

@@ -42,7 +42,7 @@ SEGMENTED = "segmented"
 Rows = list[tuple[Any, ...]]
 
 
-class Left(NamedTuple):
+class Remains(NamedTuple):
     """The directory of a broker, and its rows by isolation level before it was killed."""
 
     log_dir: Path
@@ -50,9 +50,9 @@ class Left(NamedTuple):
 
 
 @pytest.fixture(scope="module", params=["minibroker", "kafka"])
-def left(
+def remains(
     request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> Left:
+) -> Remains:
     directory = tmp_path_factory.mktemp(f"left-by-{request.param}")
     log_dir = directory / "data"
     broker: Minibroker | KafkaPeer
@@ -76,7 +76,7 @@ def left(
         }
     finally:
         broker.kill()
-    return Left(log_dir, rows)
+    return Remains(log_dir, rows)
 
 
 def fill(address: str, log_dir: Path) -> None:
@@ -127,15 +127,15 @@ def rows_of_broker(spark: SparkSession, address: str, isolation: str) -> Rows:
 
 
 def rows_of_files(spark: SparkSession, path: Path, **options: str) -> Rows:
-    given = {"includeHeaders": "true"}
-    given |= {name.replace("_", "."): value for name, value in options.items()}
+    reader_options = {"includeHeaders": "true"}
+    reader_options |= {name.replace("_", "."): value for name, value in options.items()}
     return sorted_rows(
-        spark.read.format("minibroker-log").options(**given).load(str(path)).collect()
+        spark.read.format("minibroker-log").options(**reader_options).load(str(path)).collect()
     )
 
 
-def sorted_rows(found: Any) -> Rows:
-    rows = [tuple(plain(value) for value in row) for row in found]
+def sorted_rows(source_rows: Any) -> Rows:
+    rows = [tuple(plain(value) for value in row) for row in source_rows]
     return sorted(rows, key=lambda row: (row[2], row[3], row[4]))
 
 
@@ -149,21 +149,21 @@ def plain(value: Any) -> Any:
 
 @pytest.mark.parametrize("isolation", ISOLATION)
 def test_files_give_the_rows_that_the_broker_gave(
-    spark: SparkSession, left: Left, isolation: str
+    spark: SparkSession, remains: Remains, isolation: str
 ) -> None:
-    found = rows_of_files(spark, left.log_dir, isolation_level=isolation)
-    assert found == left.rows[isolation]
-    of_topic = {row[2] for row in found}
+    rows = rows_of_files(spark, remains.log_dir, isolation_level=isolation)
+    assert rows == remains.rows[isolation]
+    of_topic = {row[2] for row in rows}
     assert {"of-v2", "odd", "transactional", "compacted", SEGMENTED, SHORTENED, OPEN} <= of_topic
-    assert min(row[4] for row in found if row[2] == SHORTENED) == 31
-    of_open = [row[4] for row in found if row[2] == OPEN]
+    assert min(row[4] for row in rows if row[2] == SHORTENED) == 31
+    of_open = [row[4] for row in rows if row[2] == OPEN]
     assert of_open == ([0, 1, 2] if isolation == "read_committed" else [0, 1, 2, 3, 4, 5])
 
 
-def test_all_formats_and_codecs_were_among_them(spark: SparkSession, left: Left) -> None:
+def test_all_formats_and_codecs_were_among_them(spark: SparkSession, remains: Remains) -> None:
     reader = spark.read.format("minibroker-batches").option("subscribePattern", "of-.*")
-    found = reader.load(str(left.log_dir)).select("magic", "codec").distinct().collect()
-    assert {(row.magic, row.codec) for row in found} >= {
+    pairs = reader.load(str(remains.log_dir)).select("magic", "codec").distinct().collect()
+    assert {(row.magic, row.codec) for row in pairs} >= {
         (0, "none"),
         (0, "gzip"),
         *((1, codec) for codec in topics.CODECS[:4]),
@@ -171,34 +171,36 @@ def test_all_formats_and_codecs_were_among_them(spark: SparkSession, left: Left)
     }
 
 
-def test_batches_show_aborted_transactions(spark: SparkSession, left: Left) -> None:
+def test_batches_show_aborted_transactions(spark: SparkSession, remains: Remains) -> None:
     reader = spark.read.format("minibroker-batches").option("subscribe", "transactional")
-    of_topic = reader.load(str(left.log_dir))
+    of_topic = reader.load(str(remains.log_dir))
     aborted = of_topic.where("isAborted").selectExpr("sum(records)").collect()[0][0]
     markers = of_topic.where("isControl").count()
     assert (aborted, markers) == (9, 6)
     assert of_topic.where("defect is not null").count() == 0
 
 
-def test_small_segments_share_a_task(spark: SparkSession, left: Left) -> None:
-    directory = left.log_dir / f"{SEGMENTED}-0"
+def test_small_segments_share_a_task(spark: SparkSession, remains: Remains) -> None:
+    directory = remains.log_dir / f"{SEGMENTED}-0"
     frame = spark.read.format("minibroker-log").load(str(directory))
     assert frame.rdd.getNumPartitions() == 1
     assert len(list(directory.glob("*.log"))) > 3
     assert frame.count() == 200
 
 
-def test_a_torn_tail_is_passed_by_and_told(spark: SparkSession, left: Left, tmp_path: Path) -> None:
+def test_a_torn_tail_is_passed_by_and_told(
+    spark: SparkSession, remains: Remains, tmp_path: Path
+) -> None:
     copy = tmp_path / f"{SEGMENTED}-0"
-    shutil.copytree(left.log_dir / copy.name, copy)
+    shutil.copytree(remains.log_dir / copy.name, copy)
     newest = max(path for path in copy.glob("*.log") if path.stat().st_size)
     content = newest.read_bytes()
     newest.write_bytes(content[:-3])
 
-    whole = [row for row in left.rows["read_committed"] if row[2] == SEGMENTED]
-    found = rows_of_files(spark, tmp_path)
-    assert found == whole[: len(found)]
-    assert 0 < len(found) < len(whole)
+    whole = [row for row in remains.rows["read_committed"] if row[2] == SEGMENTED]
+    rows = rows_of_files(spark, tmp_path)
+    assert rows == whole[: len(rows)]
+    assert 0 < len(rows) < len(whole)
     [defect] = (
         spark.read.format("minibroker-batches")
         .load(str(tmp_path))

@@ -35,7 +35,7 @@ def test_spark_on_this_machine_imports_pyspark_as_it_is_installed(tmp_path: Path
         "print(file == pyspark.__file__, 'SPARK_HOME' in os.environ)\n"
         "print(home)\n"
     )
-    told = subprocess.run(
+    output = subprocess.run(
         [sys.executable, "-c", script],
         env={**environment, "TMPDIR": str(tmp_path)},
         capture_output=True,
@@ -43,7 +43,7 @@ def test_spark_on_this_machine_imports_pyspark_as_it_is_installed(tmp_path: Path
         check=True,
         timeout=120,
     ).stdout
-    same, home = told.splitlines()
+    same, home = output.splitlines()
     assert same == "True False"
     assert Path(home).parent == tmp_path
     assert not Path(home).exists(), "the links are removed at the end"

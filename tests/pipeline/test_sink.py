@@ -33,9 +33,9 @@ OF_KAFKA = {"key": "cast(id as string)", "value": "if(id % 5 = 0, null, concat('
 @pytest.fixture(params=["process_address", "kafka_address"])
 def broker(request: pytest.FixtureRequest) -> str:
     """Return two of the three kinds of brokers: Spark is slow."""
-    found = request.getfixturevalue(request.param)
-    assert isinstance(found, str)
-    return found
+    broker_address = request.getfixturevalue(request.param)
+    assert isinstance(broker_address, str)
+    return broker_address
 
 
 def options(address: str) -> dict[str, str]:
@@ -63,8 +63,8 @@ def test_a_frame_is_in_the_topic_as_the_connector_writes_it(
 
     ours, theirs = (
         {
-            partition: sorted((record.key, record.value, record.headers) for record in found)
-            for partition, found in records(broker, name).items()
+            partition: sorted((record.key, record.value, record.headers) for record in part)
+            for partition, part in records(broker, name).items()
         }
         for name in (topic, f"{topic}-connector")
     )
@@ -89,10 +89,10 @@ def test_rows_keep_their_time_and_partition(
 
     sinks.write_topic(frame, options(process_address))
 
-    found = records(process_address, topic)
+    copies = records(process_address, topic)
     assert {
         number: sorted((record.value, now_ms - record.timestamp_ms) for record in part)
-        for number, part in found.items()
+        for number, part in copies.items()
     } == {number: [(b"%d" % id_, id_) for id_ in (number, number + 3)] for number in range(3)}
 
 
@@ -120,9 +120,9 @@ def test_a_query_that_dies_in_a_micro_batch_goes_on_with_it(
     flag.touch()
     run(start, lambda query: query.lastProgress is not None)
 
-    found = sorted(int(value) for value in values(broker, topic))
-    assert found[:30] == list(range(30))
-    assert len(found) == len(set(found))
+    numbers = sorted(int(value) for value in values(broker, topic))
+    assert numbers[:30] == list(range(30))
+    assert len(numbers) == len(set(numbers))
 
     for path in (tmp_path / "checkpoint").glob("*/*"):
         if path.name.isdecimal() and int(path.name) >= 2:
@@ -204,7 +204,7 @@ def test_a_repeated_batch_would_have_the_same_tasks(
     rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 40).load()
     text = rows.selectExpr("string(value) AS value").repartition(F.col("value"))
     setting = "spark.sql.adaptive.streaming.stateless.enabled"
-    before = spark.conf.get(setting)
+    old_value = spark.conf.get(setting)
     spark.conf.set(setting, "true")
     try:
         query = sinks.stream_to_topic(
@@ -221,7 +221,7 @@ def test_a_repeated_batch_would_have_the_same_tasks(
         with pytest.raises(PySparkException, match=r"set spark\.sql\.adaptive\.enabled=false"):
             adaptive.awaitTermination(SECONDS)
     finally:
-        spark.conf.set(setting, before)
+        spark.conf.set(setting, old_value)
     tasks = [bool(offsets(process_address, f"minibroker-sink-{query.id}-{n}")) for n in range(3)]
     assert tasks == [True, True, False]
     assert len(values(process_address, topic)) == 40
@@ -248,12 +248,12 @@ def test_files_are_partitioned_by_topic_and_date(
     )
     assert query.awaitTermination(SECONDS)
 
-    found = sorted(
+    partitions = sorted(
         str(path.parent.relative_to(tmp_path / "out"))
         for path in (tmp_path / "out").rglob(f"part-*.{file_format}*")
         if not path.name.startswith(".")
     )
-    assert found == [
+    assert partitions == [
         "topic=a/date=2026-11-01",
         "topic=a/date=2026-11-02",
         "topic=a/date=2026-11-03",

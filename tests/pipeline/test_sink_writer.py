@@ -35,8 +35,8 @@ pytestmark = [pytest.mark.java, pytest.mark.timeout(900)]
 
 
 def of(address: str, topic: str | None, **more: str) -> SinkOptions:
-    given = {"kafka.bootstrap.servers": address} | ({"topic": topic} if topic else {})
-    return parse_options(given | {name.replace("_", "."): value for name, value in more.items()})
+    settings = {"kafka.bootstrap.servers": address} | ({"topic": topic} if topic else {})
+    return parse_options(settings | {name.replace("_", "."): value for name, value in more.items()})
 
 
 def at(topic: str, *, batch: int = 0, task: int = 0, tasks: int = 0, run: str = "a") -> Position:
@@ -46,19 +46,19 @@ def at(topic: str, *, batch: int = 0, task: int = 0, tasks: int = 0, run: str = 
 
 def rows(*numbers: int, size: int = 2, **columns: list[Any]) -> Iterator[pa.RecordBatch]:
     """Yield values of these numbers, in Arrow batches of `size`."""
-    made = {"value": [b"%d" % number for number in numbers], **columns}
-    yield from pa.table(made).to_batches(size)
+    all_columns = {"value": [b"%d" % number for number in numbers], **columns}
+    yield from pa.table(all_columns).to_batches(size)
 
 
-def begun(options: SinkOptions, topic: str) -> Transaction:
+def open_transaction(options: SinkOptions, topic: str) -> Transaction:
     """Return an open transaction, with rows 1 and 2 in the topic."""
-    made = Transaction(options, at(topic))
-    made.__enter__()
-    made.begin()
+    writing = Transaction(options, at(topic))
+    writing.__enter__()
+    writing.begin()
     for batch in rows(1, 2):
-        made.send_batch(batch, columns_of(batch, topic), None)
-    made.flush()
-    return made
+        writing.send_batch(batch, columns_of(batch, topic), None)
+    writing.flush()
+    return writing
 
 
 def failing(*numbers: int) -> Iterator[pa.RecordBatch]:
@@ -76,11 +76,11 @@ def test_a_repeated_micro_batch_is_written_once(address: str, topic: str) -> Non
     following = write_rows(options, at(topic, batch=1, run="b"), rows(4))
 
     assert values(address, topic) == [b"1", b"2", b"3", b"4"]
-    told = [
-        (written.rows, written.is_repeated, written.is_first)
-        for written in (first, again, after_restart)
+    facts = [
+        (outcome.rows, outcome.is_repeated, outcome.is_first)
+        for outcome in (first, again, after_restart)
     ]
-    assert told == [(3, False, True), (3, True, False), (3, True, True)]
+    assert facts == [(3, False, True), (3, True, False), (3, True, True)]
     assert not following.is_repeated
 
 
@@ -92,11 +92,11 @@ def test_the_marker_is_a_committed_offset_of_the_task(address: str, topic: str) 
 
     assert offsets(address, f"test-{topic}-0") == {}, "a task without rows leaves nothing"
     for task in (1, 2):
-        [(where, (offset, metadata))] = offsets(address, f"test-{topic}-{task}").items()
-        assert (where, offset) == ((topic, 0), 8)
-        found = json.loads(metadata)
-        assert found == found | {"rows": task, "run": "a", "tasks": 3}
-        assert (len(found["ordered"]), len(found["row_sum"])) == (32, 16)
+        [(place, (offset, metadata))] = offsets(address, f"test-{topic}-{task}").items()
+        assert (place, offset) == ((topic, 0), 8)
+        marker = json.loads(metadata)
+        assert marker == marker | {"rows": task, "run": "a", "tasks": 3}
+        assert (len(marker["ordered"]), len(marker["row_sum"])) == (32, 16)
 
 
 def test_a_coordinator_that_starts_is_waited_for(in_process: Broker, topic: str) -> None:
@@ -136,11 +136,11 @@ def test_a_task_that_vanishes_is_ended_by_its_next_attempt(address: str, topic: 
     """As after kill -9: records are in the topic, and the transaction is open."""
     topics.create(address, topic, 1)
     options = of(address, topic)
-    vanished = begun(options, topic)
+    vanished = open_transaction(options, topic)
 
-    written = write_rows(options, at(topic), rows(1, 2, 3))
+    outcome = write_rows(options, at(topic), rows(1, 2, 3))
 
-    assert not written.is_repeated
+    assert not outcome.is_repeated
     assert values(address, topic) == [b"1", b"2", b"3"]
     vanished.close()
 
@@ -166,7 +166,7 @@ def test_a_writer_that_was_fenced_long_ago_says_so(minibroker_address: str, topi
     topics.create(minibroker_address, topic, 1)
     options = of(minibroker_address, topic)
     (more,) = rows(1, 2)
-    fenced = begun(options, topic)
+    fenced = open_transaction(options, topic)
     write_rows(options, at(topic, run="b"), rows(1, 2))
     fenced.send_batch(more, columns_of(more, topic), None)
     with pytest.raises(PipelineError, match="taken over by another writer"):
@@ -282,21 +282,21 @@ def test_a_run_is_checked_with_the_markers_of_all_tasks(
     A transaction that is open is not waited for: its task was killed.
     """
     topics.create(minibroker_address, topic, 2)
-    where = {"kafka.bootstrap.servers": minibroker_address, "topic": topic}
-    told = {**where, "transactional.id.prefix": "test"}
+    sink_options = {"kafka.bootstrap.servers": minibroker_address, "topic": topic}
+    prefixed = {**sink_options, "transactional.id.prefix": "test"}
     for batch, task in ((0, 5), (0, 29), (1, 29)):
-        write_rows(parse_options(told), at(topic, batch=batch, task=task), rows(1))
+        write_rows(parse_options(prefixed), at(topic, batch=batch, task=task), rows(1))
 
-    def check(*begun: int, query: str = topic) -> None:
-        for number in begun:
-            LocalFiles().write(f"{tmp_path}/{query}-{begun}/offsets/{number}", "")
-        check_not_older(told, query, LocalFiles(), f"{tmp_path}/{query}-{begun}")
+    def check(*numbers: int, query: str = topic) -> None:
+        for number in numbers:
+            LocalFiles().write(f"{tmp_path}/{query}-{numbers}/offsets/{number}", "")
+        check_not_older(prefixed, query, LocalFiles(), f"{tmp_path}/{query}-{numbers}")
 
     check(0, 1)
     check(query="another")
-    for begun in ((), (0,)):
+    for numbers in ((), (0,)):
         with pytest.raises(PipelineError, match="has not begun: the checkpoint is older than"):
-            check(*begun)
+            check(*numbers)
 
     killed = Transaction(of(minibroker_address, topic), at(topic, task=5))
     killed.__enter__()
@@ -349,9 +349,9 @@ def test_the_arrow_batches_of_a_task_share_record_batches(
     write_rows(options, at(topic, batch=1), iter([*later, later[0].slice(0, 0)]))
 
     assert each_request.hits == 1
-    found = records(in_process.bootstrap, topic)[0]
-    assert [record.value for record in found] == [b"%d" % number for number in range(14)]
-    assert [record.headers for record in found[:3]] == [[("a", b"1")], None, [("b", None)]]
+    copies = records(in_process.bootstrap, topic)[0]
+    assert [record.value for record in copies] == [b"%d" % number for number in range(14)]
+    assert [record.headers for record in copies[:3]] == [[("a", b"1")], None, [("b", None)]]
 
 
 @pytest.mark.parametrize("codec", ["none", "lz4"])
@@ -384,10 +384,10 @@ def test_batches_that_a_broker_does_not_take_are_sent_again_in_order(
             until_written.enter_context(fault)
         write_rows(options, at(topic), iter([batch]))
     assert [fault for fault in faults if not fault.hits] == []
-    found = records(address, topic)
+    copies = records(address, topic)
     for partition in (0, 1):
         expected = [b"%03d" % number for number in numbers if number // 3 % 2 == partition]
-        assert [record.value for record in found[partition]] == expected
+        assert [record.value for record in copies[partition]] == expected
 
 
 def test_a_partition_that_is_not_there_is_one_sentence(minibroker_address: str, topic: str) -> None:
@@ -419,13 +419,13 @@ def test_a_topic_that_takes_large_records_gets_them(
 ) -> None:
     """The client has no lower limit of its own, and neither has librdkafka (`retries`)."""
     topics.create(minibroker_address, topic, 1, {"max.message.bytes": "20000000"})
-    sent = [b"a" * 3_000_000, b"b", b"c" * 15_000_000]
+    originals = [b"a" * 3_000_000, b"b", b"c" * 15_000_000]
     write_rows(
         of(minibroker_address, topic, **way),
         at(topic),
-        iter([pa.record_batch({"value": pa.array(sent)})]),
+        iter([pa.record_batch({"value": pa.array(originals)})]),
     )
-    assert values(minibroker_address, topic) == sent
+    assert values(minibroker_address, topic) == originals
 
 
 @pytest.mark.parametrize("codec", ["none", "zstd"])
@@ -437,16 +437,16 @@ def test_batches_are_divided_for_a_topic_that_takes_small_ones(
     options = of(address, topic, kafka_compression_type=codec)
     numbers = range(2_000)
     random = Random(7)
-    sent = [b"%06d" % number + random.randbytes(200) for number in numbers]
+    originals = [b"%06d" % number + random.randbytes(200) for number in numbers]
     headers = pa.array([[{"key": "h", "value": b"x"}]] * len(numbers), HEADERS)
     partitions = pa.array([number % 2 for number in numbers], pa.int32())
-    columns = {"value": pa.array(sent), "partition": partitions, "headers": headers}
+    columns = {"value": pa.array(originals), "partition": partitions, "headers": headers}
     write_rows(options, at(topic), iter([pa.record_batch(columns)]))
 
-    found = records(address, topic)
+    copies = records(address, topic)
     for partition in (0, 1):
-        assert [record.value for record in found[partition]] == sent[partition::2]
-        assert {tuple(record.headers or ()) for record in found[partition]} == {(("h", b"x"),)}
+        assert [record.value for record in copies[partition]] == originals[partition::2]
+        assert {tuple(record.headers or ()) for record in copies[partition]} == {(("h", b"x"),)}
     large = pa.record_batch({"value": pa.array([random.randbytes(10_000)])})
     with pytest.raises(PipelineError, match="has a record that is too large"):
         write_rows(options, at(topic, batch=1), iter([large]))

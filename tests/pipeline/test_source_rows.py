@@ -22,10 +22,10 @@ BOTH = ("minibroker", "connector")
 
 def rows_of(spark: SparkSession, address: str, source: str, **more: str) -> list[tuple[Any, ...]]:
     """Return every row, by topic, partition and offset; bytes as bytes."""
-    given = {"kafka.bootstrap.servers": address, **more}
-    read = read_topics if source == "minibroker" else connector.read_topics
-    found = read(spark, given).collect()
-    rows = [tuple(_plain(value) for value in row) for row in found]
+    settings = {"kafka.bootstrap.servers": address, **more}
+    read_source = read_topics if source == "minibroker" else connector.read_topics
+    source_rows = read_source(spark, settings).collect()
+    rows = [tuple(_plain(value) for value in row) for row in source_rows]
     return sorted(rows, key=lambda row: (row[2], row[3], row[4]))
 
 
@@ -51,14 +51,14 @@ def test_every_format_codec_and_odd_record_is_the_same_row(
     )
 
     assert ours == connectors
-    found = [(row[2], row[3], row[4], row[0], row[1]) for row in ours]
+    fields = [(row[2], row[3], row[4], row[0], row[1]) for row in ours]
     consumed = [
-        (name, partition, *read)
+        (name, partition, *fields)
         for name in sorted(names)
         for partition in (range(2) if name.endswith("v2") else range(1))
-        for read in topics.read_all(address, name, partition)
+        for fields in topics.read_all(address, name, partition)
     ]
-    assert found == consumed
+    assert fields == consumed
     assert {row[6] for row in ours if row[2].endswith("appended")} == {1}
 
 
@@ -69,11 +69,11 @@ def test_transactions_are_the_same_rows_cut_anywhere(
     """Tasks of seven offsets at most: their ends lie on markers and in aborted transactions."""
     topics.fill_transactional(address, f"{topic}-a")
     topics.fill_aborted_at_the_end(address, f"{topic}-b")
-    given = {"subscribe": f"{topic}-a,{topic}-b", "kafka.isolation.level": isolation}
+    settings = {"subscribe": f"{topic}-a,{topic}-b", "kafka.isolation.level": isolation}
 
-    ours = rows_of(spark, address, "minibroker", **given)
-    cut = rows_of(spark, address, "minibroker", **given, maxRecordsPerPartition="7")
-    connectors = rows_of(spark, address, "connector", **given)
+    ours = rows_of(spark, address, "minibroker", **settings)
+    cut = rows_of(spark, address, "minibroker", **settings, maxRecordsPerPartition="7")
+    connectors = rows_of(spark, address, "connector", **settings)
 
     assert ours == cut == connectors
     assert len(ours) == (16 if isolation == "read_committed" else 26)
@@ -131,7 +131,7 @@ def test_assigned_partitions_are_read_and_no_others(
 
 
 @pytest.mark.parametrize(
-    ("given", "sentence"),
+    ("settings", "sentence"),
     [
         ({"subscribe": "nobody-made-it"}, r"topic 'nobody-made-it' does not exist on .*: create"),
         ({"subscribePattern": "no.such.*"}, r"pattern 'no.such.\*' matches no topic"),
@@ -139,34 +139,34 @@ def test_assigned_partitions_are_read_and_no_others(
     ],
 )
 def test_a_topic_that_is_not_there_is_one_sentence(
-    spark: SparkSession, minibroker_address: str, given: dict[str, str], sentence: str
+    spark: SparkSession, minibroker_address: str, settings: dict[str, str], sentence: str
 ) -> None:
     with pytest.raises(PipelineError, match=sentence):
-        read_topics(spark, {"kafka.bootstrap.servers": minibroker_address, **given})
+        read_topics(spark, {"kafka.bootstrap.servers": minibroker_address, **settings})
 
 
 def test_a_broker_that_is_not_there_is_one_sentence(spark: SparkSession) -> None:
-    given = {
+    settings = {
         "kafka.bootstrap.servers": "127.0.0.1:1",
         "kafka.default.api.timeout.ms": "500",
         "subscribe": "t",
     }
 
     with pytest.raises(PipelineError, match=r"no broker answers at 127.0.0.1:1.*: start it"):
-        read_topics(spark, given)
+        read_topics(spark, settings)
 
 
 def test_a_setting_that_the_client_does_not_know_is_named(
     spark: SparkSession, minibroker_address: str
 ) -> None:
-    given = {
+    settings = {
         "kafka.bootstrap.servers": minibroker_address,
         "kafka.no.such.setting": "1",
         "subscribe": "t",
     }
 
     with pytest.raises(PipelineError, match=r"no\.such\.setting is no setting that this"):
-        read_topics(spark, given)
+        read_topics(spark, settings)
 
 
 def test_the_sentence_of_a_failed_task_reaches_the_user(
@@ -197,22 +197,22 @@ def test_filters_on_partition_offset_and_time_decide_what_is_read(
     topics.create(minibroker_address, topic, 3)
     for partition in range(3):
         topics.send(minibroker_address, topic, 9, partition=partition)
-    given = {"kafka.bootstrap.servers": minibroker_address, "subscribe": topic}
+    settings = {"kafka.bootstrap.servers": minibroker_address, "subscribe": topic}
     condition = "partition in (1, 2) and offset >= 3 and offset < 5 and topic is not null"
     for setting, tasks in (("true", 2), ("false", 3)):
         spark.conf.set(PUSH_DOWN, setting)
         try:
-            found = read_topics(spark, {**given, "minPartitions": "1"}).where(condition)
-            rows = sorted((row.partition, row.offset) for row in found.collect())
-            assert found.rdd.getNumPartitions() == tasks
+            frame = read_topics(spark, {**settings, "minPartitions": "1"}).where(condition)
+            rows = sorted((row.partition, row.offset) for row in frame.collect())
+            assert frame.rdd.getNumPartitions() == tasks
         finally:
             spark.conf.set(PUSH_DOWN, "true")
         assert rows == [(1, 3), (1, 4), (2, 3), (2, 4)]
-    nothing = read_topics(spark, given).where("offset = 99")
+    nothing = read_topics(spark, settings).where("offset = 99")
     assert (nothing.count(), nothing.rdd.getNumPartitions()) == (0, 1)
 
     # A task for each core: two partitions share one, and each is in its order.
-    joined = read_topics(spark, given)
+    joined = read_topics(spark, settings)
     assert joined.rdd.getNumPartitions() == 2
     assert [(row.partition, row.offset) for row in joined.collect()] == [
         (partition, offset) for partition in range(3) for offset in range(9)
@@ -223,8 +223,8 @@ def test_filters_on_partition_offset_and_time_decide_what_is_read(
         client.produce(topic, f"{hour}", partition=1, timestamp=hour * 3_600_000)
     assert client.flush(topics.SECONDS) == 0
     day = "timestamp < '1970-01-02'"
-    timed = read_topics(spark, given).where(f"{day} and timestamp >= '1970-01-01 02:00:00'")
+    timed = read_topics(spark, settings).where(f"{day} and timestamp >= '1970-01-01 02:00:00'")
     assert [row.value for row in timed.sort("offset").collect()] == [b"3", b"2"]
     # Partitions 0 and 2 are of today. Of partition 1 the first nine are, too.
-    late = read_topics(spark, given).where("timestamp >= '2100-01-01'")
+    late = read_topics(spark, settings).where("timestamp >= '2100-01-01'")
     assert (late.count(), late.rdd.getNumPartitions()) == (0, 1)

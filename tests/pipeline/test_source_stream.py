@@ -40,9 +40,13 @@ class Archive:
 
     def run(self, *, source: str = "minibroker", **options: str) -> list[tuple[Any, ...]]:
         """Read all existing records; return topic, partition and offset of all rows until now."""
-        given = {"kafka.bootstrap.servers": self.address, "startingOffsets": "earliest", **options}
+        settings = {
+            "kafka.bootstrap.servers": self.address,
+            "startingOffsets": "earliest",
+            **options,
+        }
         stream = stream_topics if source == "minibroker" else connector.stream_topics
-        rows = stream(self.spark, given)
+        rows = stream(self.spark, settings)
         writer = rows.writeStream.format("parquet").option("path", str(self.directory / "files"))
         writer = writer.trigger(availableNow=True)
         checkpoint = str(self.directory / "checkpoint")
@@ -103,13 +107,13 @@ def test_a_checkpoint_changes_hands_between_both_sources(archive: Archive, topic
 def test_transactions_in_small_batches_are_read_once_each(archive: Archive, topic: str) -> None:
     """Seven offsets a batch over 30: ends fall on markers and among aborted records."""
     topics.fill_transactional(archive.address, topic)
-    there = topics.read_all(archive.address, topic, isolation="read_committed")
+    originals = topics.read_all(archive.address, topic, isolation="read_committed")
 
     rows = archive.run(
         subscribe=topic, maxOffsetsPerTrigger="7", **{"kafka.isolation.level": "read_committed"}
     )
 
-    assert [row[2] for row in rows] == [offset for offset, _, _ in there]
+    assert [row[2] for row in rows] == [offset for offset, _, _ in originals]
     ends = [json.loads(position)[topic]["0"] for position in archive.positions]
     assert ends == [7, 14, 21, 28, 30]
 
@@ -198,12 +202,12 @@ def test_a_topic_made_anew_while_a_stream_runs_is_noticed(
     """Its end is past the position of the stream, so that offsets alone show nothing."""
     topics.create(minibroker_address, topic)
     topics.send(minibroker_address, topic, 3)
-    given = {
+    settings = {
         "kafka.bootstrap.servers": minibroker_address,
         way: topic,
         "startingOffsets": "earliest",
     }
-    stream = StreamReader(given)
+    stream = StreamReader(settings)
     position = stream.latestOffset(stream.initialOffset(), ReadAllAvailable())
     assert position == {topic: {"0": 3}}
     topics.delete(minibroker_address, topic)
@@ -212,6 +216,6 @@ def test_a_topic_made_anew_while_a_stream_runs_is_noticed(
 
     with pytest.raises(PipelineError, match="was made anew since the stream began"):
         stream.latestOffset(position, ReadAllAvailable())
-    later = StreamReader({**given, "topicIds": json.dumps({topic: "an older one"})})
+    later = StreamReader({**settings, "topicIds": json.dumps({topic: "an older one"})})
     with pytest.raises(PipelineError, match="was made anew since the stream began"):
         later.latestOffset(position, ReadAllAvailable())

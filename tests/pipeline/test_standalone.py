@@ -24,12 +24,12 @@ pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(900)]
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandaloneCluster]:
     """Yield a master and two workers."""
-    made = StandaloneCluster(tmp_path_factory.mktemp("standalone"))
+    spark_cluster = StandaloneCluster(tmp_path_factory.mktemp("standalone"))
     try:
-        made.start()
-        yield made
+        spark_cluster.start()
+        yield spark_cluster
     finally:
-        made.stop()
+        spark_cluster.stop()
 
 
 @pytest.mark.parametrize("broker", ["minibroker", "kafka_39", "kafka_44"])
@@ -43,10 +43,10 @@ def test_every_job_with_the_python_of_each_worker(
     """Each worker runs its own Python, and gets the package as a file."""
     address = request.getfixturevalue(broker).address
     fill(address, topic)
-    found = run(cluster.master, address, topic, tmp_path)
-    del found["application"]
+    outcome = run(cluster.master, address, topic, tmp_path)
+    del outcome["application"]
     pythons = [str(cluster.home(worker) / "python") for worker in range(WORKERS)]
-    assert found == results(pythons)
+    assert outcome == results(pythons)
     assert records(address, f"{topic}-copy") == records(address, topic)
 
 
@@ -66,14 +66,14 @@ def test_every_job_with_a_python_that_spark_brings(
         "spark.archives": f"{packed}#environment",
         "spark.pyspark.python": "./environment/bin/python",
     }
-    found = run(
+    outcome = run(
         cluster.master, process_address, topic, tmp_path, settings=settings, runs_in=packed.parent
     )
-    application = found.pop("application")
+    application = outcome.pop("application")
     unpacked = [
         str(directory)
         for worker in range(WORKERS)
         for directory in cluster.home(worker).glob(f"work/{application}/*/environment")
     ]
-    assert found == results(unpacked)
+    assert outcome == results(unpacked)
     assert records(process_address, f"{topic}-copy") == records(process_address, topic)

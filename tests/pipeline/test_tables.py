@@ -27,10 +27,10 @@ def test_every_reader_sees_every_record_once(
     spark: SparkSession, minibroker_address: str, topic: str, file_format: str, tmp_path: Path
 ) -> None:
     """Two topics, odd records and values without end; the second run goes on."""
-    address, here = minibroker_address, tmp_path / "archive"
+    address, directory = minibroker_address, tmp_path / "archive"
     topics.create(address, topic, 3)
     topics.create(address, f"{topic}-odd", 1)
-    common = {"to": here, "bootstrap": address, "spark": spark, "format": file_format}
+    common = {"to": directory, "bootstrap": address, "spark": spark, "format": file_format}
     for partition in range(3):
         topics.send(address, topic, 20, partition=partition)
     client = topics.producer(address)
@@ -44,19 +44,19 @@ def test_every_reader_sees_every_record_once(
     assert archive([topic, f"{topic}-odd"], **common).rows == 5
     assert archive([topic, f"{topic}-odd"], **common).rows == 0
 
-    wanted = [
+    expected = [
         (name, partition, offset, record.value)
         for name in (topic, f"{topic}-odd")
-        for partition, found in sorted(records(address, name).items())
-        for offset, record in enumerate(found)
+        for partition, part in sorted(records(address, name).items())
+        for offset, record in enumerate(part)
     ]
-    for read in READERS[file_format]:
-        assert read(here) == wanted, read
+    for reader in READERS[file_format]:
+        assert reader(directory) == expected, reader
 
     copy = f"{topic}-copy"
     common = {"bootstrap": address, "spark": spark}
     common |= {"keep_partitions": True, "keep_timestamps": True}
-    assert replay(here, to_topic=copy, topics=topic, batch_rows=30, **common).rows == 65
+    assert replay(directory, to_topic=copy, topics=topic, batch_rows=30, **common).rows == 65
     assert records(address, copy) == records(address, topic)
 
 
@@ -81,16 +81,16 @@ def test_a_record_of_the_year_11476(
 def test_a_removed_checkpoint_is_no_reason_to_write_twice(
     spark: SparkSession, minibroker_address: str, topic: str, file_format: str, tmp_path: Path
 ) -> None:
-    address, here = minibroker_address, tmp_path / "archive"
+    address, directory = minibroker_address, tmp_path / "archive"
     topics.create(address, topic)
     topics.send(address, topic, 3)
-    common = {"to": here, "bootstrap": address, "spark": spark, "format": file_format}
+    common = {"to": directory, "bootstrap": address, "spark": spark, "format": file_format}
     archive(topic, **common)
-    shutil.rmtree(here / "_minibroker" / "checkpoint")
+    shutil.rmtree(directory / "_minibroker" / "checkpoint")
     with pytest.raises(PipelineError, match="written with another checkpoint than the one"):
         archive(topic, **common)
-    for read in READERS[file_format]:
-        assert len(read(here)) == 3, read
+    for reader in READERS[file_format]:
+        assert len(reader(directory)) == 3, reader
 
 
 def test_a_table_in_a_catalogue(
@@ -112,8 +112,8 @@ def test_a_table_in_a_catalogue(
         bootstrap=address,
         spark=spark,
     )
-    found = load_catalog("minibroker", **settings).load_table("logs.orders")
-    assert found.scan().to_arrow()["offset"].to_pylist() == [0, 1, 2, 3]
+    table = load_catalog("minibroker", **settings).load_table("logs.orders")
+    assert table.scan().to_arrow()["offset"].to_pylist() == [0, 1, 2, 3]
     with pytest.raises(PipelineError, match=r"table logs.orders is at .*archive and not at"):
         archive(
             topic,

@@ -41,8 +41,8 @@ def create(
 ) -> None:
     """Make a topic and wait for the answer."""
     client = AdminClient({"bootstrap.servers": address})
-    made = client.create_topics([NewTopic(topic, partitions, 1, config=dict(config or {}))])
-    made[topic].result(SECONDS)
+    creations = client.create_topics([NewTopic(topic, partitions, 1, config=dict(config or {}))])
+    creations[topic].result(SECONDS)
 
 
 def add_partitions(address: str, topic: str, count: int) -> None:
@@ -58,17 +58,17 @@ def delete(address: str, topic: str) -> None:
     wait_until(lambda: topic not in client.list_topics(timeout=SECONDS).topics, f"{topic} is gone")
 
 
-def delete_records(address: str, topic: str, before: int) -> None:
+def delete_records(address: str, topic: str, first_offset: int) -> None:
     """Remove the records of partition 0 before an offset."""
     client = AdminClient({"bootstrap.servers": address})
-    (done,) = client.delete_records([TopicPartition(topic, 0, before)]).values()
+    (done,) = client.delete_records([TopicPartition(topic, 0, first_offset)]).values()
     done.result(SECONDS)
 
 
 def producer(address: str, **settings: str) -> Producer:
     """Return a producer that sends at once; underscores in `settings` stand for dots."""
-    given = {name.replace("_", "."): value for name, value in settings.items()}
-    return Producer({"bootstrap.servers": address, "linger.ms": "5", **given})
+    named_settings = {name.replace("_", "."): value for name, value in settings.items()}
+    return Producer({"bootstrap.servers": address, "linger.ms": "5", **named_settings})
 
 
 def send(address: str, topic: str, count: int, *, partition: int = 0, codec: str = "none") -> None:
@@ -222,17 +222,17 @@ def read_all(
         }
     )
     consumer.assign([TopicPartition(topic, partition, 0)])
-    found: list[Read] = []
+    records: list[Read] = []
     try:
         while True:
             message = consumer.poll(SECONDS)
             assert message is not None, f"no word from {address} about {topic}"
             error = message.error()
             if error is not None and error.code() == KafkaError._PARTITION_EOF:
-                return found
+                return records
             assert error is None, error
             offset = message.offset()
             assert offset is not None
-            found.append((offset, message.key(), message.value()))
+            records.append((offset, message.key(), message.value()))
     finally:
         consumer.close()
