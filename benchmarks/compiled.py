@@ -18,8 +18,8 @@ import zipfile
 from pathlib import Path
 from typing import Final
 
+from tests.support.build_files import ROOT, alone
 from tests.support.compiled import USUAL_LEVEL, build_wheel
-from tests.support.made import ROOT, alone
 
 PACKAGES: Final = ROOT / "build" / "bench-compiled"
 _SOURCES: Final = (".ci/compiled_wheel.py", "minibroker/**/*.py")
