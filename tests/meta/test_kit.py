@@ -14,7 +14,7 @@ import pytest
 
 from tests import conftest
 from tests.meta.sources import ROOT
-from tests.support import durations, made, skips
+from tests.support import build_files, durations, skips
 from tests.support.schedule import DIFFERENTIAL, FOLDERS, LONGEST, LongestFirst, rank
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 @pytest.fixture
 def target(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Return a missing file in a build directory of the test's own."""
-    monkeypatch.setattr(made, "ROOT", tmp_path)
-    monkeypatch.setattr(made, "BUILD", tmp_path / "build")
-    monkeypatch.delenv(made.MAKE_VARIABLE, raising=False)
+    monkeypatch.setattr(build_files, "ROOT", tmp_path)
+    monkeypatch.setattr(build_files, "BUILD", tmp_path / "build")
+    monkeypatch.delenv(build_files.MAKE_VARIABLE, raising=False)
     return tmp_path / "build" / "jars" / "kafka-0.0.0" / ".done"
 
 
@@ -40,9 +40,9 @@ def a_make(directory: Path, body: str) -> str:
 
 def test_a_missing_jar_is_named_with_its_make_target(target: Path) -> None:
     with pytest.raises(
-        made.MissingError, match=r"kafka-0\.0\.0/\.done is missing: run make build/jars/"
+        build_files.MissingError, match=r"kafka-0\.0\.0/\.done is missing: run make build/jars/"
     ):
-        made.required(target)
+        build_files.required(target)
 
 
 def test_under_make_test_a_missing_jar_is_made_once(
@@ -53,18 +53,20 @@ path = pathlib.Path(sys.argv[1])
 path.parent.mkdir(parents=True)
 path.touch(exist_ok=False)
 """
-    monkeypatch.setenv(made.MAKE_VARIABLE, a_make(tmp_path, body))
-    assert made.required(target) == target
-    made.required.cache_clear()
-    assert made.required(target).exists()
+    monkeypatch.setenv(build_files.MAKE_VARIABLE, a_make(tmp_path, body))
+    assert build_files.required(target) == target
+    build_files.required.cache_clear()
+    assert build_files.required(target).exists()
 
 
 def test_a_make_that_fails_says_why(
     target: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv(made.MAKE_VARIABLE, a_make(tmp_path, "sys.exit('no Maven here')"))
-    with pytest.raises(made.MissingError, match=r"make build/jars/.* failed:\s+no Maven here"):
-        made.required(target)
+    monkeypatch.setenv(build_files.MAKE_VARIABLE, a_make(tmp_path, "sys.exit('no Maven here')"))
+    with pytest.raises(
+        build_files.MissingError, match=r"make build/jars/.* failed:\s+no Maven here"
+    ):
+        build_files.required(target)
 
 
 def outcome_of(reason: str) -> tuple[str, object]:
