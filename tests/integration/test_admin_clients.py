@@ -65,14 +65,14 @@ def test_confluent_kafka_sets_tells_and_removes_credentials(confluent: AdminClie
     info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 8192)
     change = UserScramCredentialUpsertion(user, info, b"secret", b"salt")
     confluent.alter_user_scram_credentials([change])[user].result(SECONDS)
-    found = confluent.describe_user_scram_credentials([user])[user].result(SECONDS)
-    (told,) = found.scram_credential_infos
-    assert (told.mechanism, told.iterations) == (ScramMechanism.SCRAM_SHA_512, 8192)
+    description = confluent.describe_user_scram_credentials([user])[user].result(SECONDS)
+    (credential,) = description.scram_credential_infos
+    assert (credential.mechanism, credential.iterations) == (ScramMechanism.SCRAM_SHA_512, 8192)
     away = UserScramCredentialDeletion(user, ScramMechanism.SCRAM_SHA_512)
     confluent.alter_user_scram_credentials([away])[user].result(SECONDS)
-    with pytest.raises(KafkaException) as gone:
+    with pytest.raises(KafkaException) as caught:
         confluent.describe_user_scram_credentials([user])[user].result(SECONDS)
-    assert gone.value.args[0].code() == KafkaError.RESOURCE_NOT_FOUND
+    assert caught.value.args[0].code() == KafkaError.RESOURCE_NOT_FOUND
 
 
 def test_confluent_kafka_is_told_that_no_election_is_needed(
@@ -102,16 +102,16 @@ def test_confluent_kafka_is_told_that_there_is_no_authorizer(confluent: AdminCli
 
 def test_kafka_python_reads_and_sets_features(kafka_python: Any) -> None:
     def transactions() -> dict[str, Any]:
-        told: dict[str, Any] = kafka_python.describe_features()["transaction.version"]
-        return told
+        levels: dict[str, Any] = kafka_python.describe_features()["transaction.version"]
+        return levels
 
-    before = transactions()
-    assert before["finalized"] == (2, 2)
+    old_levels = transactions()
+    assert old_levels["finalized"] == (2, 2)
     try:
         kafka_python.update_features({"transaction.version": ("SAFE_DOWNGRADE", 1)})
         lower = transactions()
         assert lower["finalized"] == (1, 1)
-        assert lower["finalized_epoch"] == before["finalized_epoch"] + 1
+        assert lower["finalized_epoch"] == old_levels["finalized_epoch"] + 1
     finally:
         kafka_python.update_features({"transaction.version": 2})
     assert transactions()["finalized"] == (2, 2)
@@ -125,22 +125,22 @@ def test_kafka_python_lists_no_moves(kafka_python: Any) -> None:
 def test_kafkas_tools_move_elect_and_set_levels(minibroker: Minibroker, tmp_path: Path) -> None:
     topic = "moved-by-tools"
     with WireClient(minibroker.host, minibroker.port) as client:
-        made = {"name": topic, "num_partitions": 2, "replication_factor": 1}
-        client.call("create_topics", 4, topics=[made], timeout_ms=30_000)
+        wish = {"name": topic, "num_partitions": 2, "replication_factor": 1}
+        client.call("create_topics", 4, topics=[wish], timeout_ms=30_000)
     partitions = [{"topic": topic, "partition": index, "replicas": [0]} for index in range(2)]
     plan = tmp_path / "plan.json"
     plan.write_text(json.dumps({"version": 1, "partitions": partitions}))
     at = ("--bootstrap-server", minibroker.address)
     moves = (f"{TOOLS}.reassign.ReassignPartitionsCommand", *at)
-    named = ("--reassignment-json-file", str(plan))
+    plan_options = ("--reassignment-json-file", str(plan))
     elections = (f"{TOOLS}.LeaderElectionCommand", *at, "--election-type", "preferred")
     features = (f"{TOOLS}.FeatureCommand", *at)
     elr = "eligible.leader.replicas.version"
-    started, listed, verified, elected, lower, higher, enabled, described, off = run_commands(
+    started, listing, verified, elected, lower, higher, enabled, described, off = run_commands(
         java.TOOLS_43,
-        (*moves, "--execute", *named, "--throttle", "1000000"),
+        (*moves, "--execute", *plan_options, "--throttle", "1000000"),
         (*moves, "--list"),
-        (*moves, "--verify", *named),
+        (*moves, "--verify", *plan_options),
         (*elections, "--topic", topic, "--partition", "0"),
         (*features, "downgrade", "--feature", "transaction.version=1"),
         (*features, "upgrade", "--feature", "transaction.version=2"),
@@ -148,11 +148,11 @@ def test_kafkas_tools_move_elect_and_set_levels(minibroker: Minibroker, tmp_path
         (*features, "describe"),
         (*features, "disable", "--feature", elr),
     )
-    outcomes = (started, listed, verified, elected, lower, higher, enabled, described, off)
+    outcomes = (started, listing, verified, elected, lower, higher, enabled, described, off)
     assert [outcome.failure for outcome in outcomes] == [None] * len(outcomes)
     assert "inter-broker throttle limit was set to 1000000 B/s" in started.text
     assert "Successfully started partition reassignments" in started.text
-    assert "No partition reassignments found" in listed.text
+    assert "No partition reassignments found" in listing.text
     assert verified.text.count("is completed") == 2
     assert "Clearing broker-level throttles" in verified.text
     assert "Valid replica already elected" in elected.text

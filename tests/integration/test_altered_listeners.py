@@ -45,7 +45,7 @@ WRAPPED = (
 """Stands around the sentence of a listener that cannot change, in 3.9.1."""
 
 
-class Asked:
+class AlteredBroker:
     """One broker, its node in ZooKeeper, and the two ports of its listeners."""
 
     def __init__(self, zookeeper: ZooKeeper, root: str, port: int) -> None:
@@ -64,14 +64,14 @@ class Asked:
         extra, other = f"{HOST}:{self.extra}", f"{HOST}:{self.other}"
         return text.format(own=self.static, extra=extra, other=other, port=self.port)
 
-    def mask(self, found: Any) -> Any:
-        text = json.dumps(found)
+    def mask(self, value: Any) -> Any:
+        text = json.dumps(value)
         names = {self.port: "own", self.extra: "extra", self.other: "other"}
         for port, name in names.items():
             text = text.replace(f":{port}", f":{name}")
         return json.loads(text)
 
-    def told(self, port: int) -> list[Any] | str:
+    def answer_at(self, port: int) -> list[Any] | str:
         """Return the addresses that a client of a listener is told, or why there are none."""
         try:
             with WireClient(HOST, port) as client:
@@ -82,18 +82,20 @@ class Asked:
             return "closed"
         return ["{host}:{port}".format(**broker) for broker in answer["brokers"]]
 
-    def seen(self) -> Any:
+    def state(self) -> Any:
         """Return what clients see of the listeners."""
         node = json.loads(self.tree.get("/brokers/ids/0")[0])
-        shown = node["endpoints"], node["listener_security_protocol_map"]
+        listeners = node["endpoints"], node["listener_security_protocol_map"]
         first = f"{node['host']}:{node['port']}"
-        return self.mask([first, *shown, *map(self.told, (self.port, self.extra, self.other))])
+        return self.mask(
+            [first, *listeners, *map(self.answer_at, (self.port, self.extra, self.other))]
+        )
 
     def alter(
         self, values: dict[str, str | None], broker: str = "0", *, validate_only: bool = False
     ) -> tuple[int, str]:
-        asked = {name: text and self.words(text) for name, text in values.items()}
-        code, message = alter(self.port, asked, broker, validate_only=validate_only)
+        words = {name: text and self.words(text) for name, text in values.items()}
+        code, message = alter(self.port, words, broker, validate_only=validate_only)
         return code, (message or "").removeprefix(WRAPPED[0]).removesuffix(WRAPPED[1])
 
 
@@ -124,33 +126,33 @@ STEPS: list[tuple[str, dict[str, str | None], Any]] = [
 ]
 
 
-def walk(asked: Asked) -> list[Any]:
+def walk(target: AlteredBroker) -> list[Any]:
     """Go through all steps; return what each answers and what is seen when it acts."""
-    found: list[Any] = []
+    notes: list[Any] = []
 
     def note(name: str, answer: tuple[int, str], *, extra: Any = None) -> None:
         if extra is not None:
             is_told = isinstance(extra, list) and bool(extra)
             wait_until(
-                lambda: (seen := asked.seen())[4] == extra and ("EXTRA" in seen[2]) == is_told,
+                lambda: (state := target.state())[4] == extra and ("EXTRA" in state[2]) == is_told,
                 f"{name}: EXTRA is {extra}",
             )
-        found.append((name, answer[0], asked.seen()))
+        notes.append((name, answer[0], target.state()))
         sentence = answer[1] if "existing listener" in answer[1] else ""
-        found.append((name, sentence))
+        notes.append((name, sentence))
 
-    assert asked.alter({LISTENERS: "{own}"}, "")[0] == INVALID_REQUEST
+    assert target.alter({LISTENERS: "{own}"}, "")[0] == INVALID_REQUEST
     for name, values, extra in STEPS:
-        note(name, asked.alter(values), extra=extra)
-    gone: dict[str, str | None] = {LISTENERS: "{own}", ADVERTISED: "{own}"}
-    note("tried", asked.alter(gone, validate_only=True))
-    with socket.create_connection((HOST, asked.extra)) as client:
-        note("gone", asked.alter(gone), extra="refused")
+        note(name, target.alter(values), extra=extra)
+    usual: dict[str, str | None] = {LISTENERS: "{own}", ADVERTISED: "{own}"}
+    note("tried", target.alter(usual, validate_only=True))
+    with socket.create_connection((HOST, target.extra)) as client:
+        note("gone", target.alter(usual), extra="refused")
         client.settimeout(180)
         assert client.recv(1) == b""
-    note("back", asked.alter({LISTENERS: TWO, ADVERTISED: None}), extra=["127.0.0.1:extra"])
-    note("as it was", asked.alter(dict.fromkeys((LISTENERS, MAP))), extra="refused")
-    return found
+    note("back", target.alter({LISTENERS: TWO, ADVERTISED: None}), extra=["127.0.0.1:extra"])
+    note("as it was", target.alter(dict.fromkeys((LISTENERS, MAP))), extra="refused")
+    return notes
 
 
 def test_listeners_come_and_go_as_in_kafka(kafka_39: KafkaPeer, zookeeper: ZooKeeper) -> None:
@@ -158,11 +160,11 @@ def test_listeners_come_and_go_as_in_kafka(kafka_39: KafkaPeer, zookeeper: ZooKe
     config = {LISTENERS: f"PLAINTEXT://{HOST}:{port}", "broker.id": "0"}
     with (
         Broker(config={"zookeeper.connect": f"{zookeeper.connect}/{root}", **config}),
-        closing(Asked(zookeeper, root, port)) as here,
+        closing(AlteredBroker(zookeeper, root, port)) as ours,
     ):
-        mine = walk(here)
-    with closing(Asked(zookeeper, "kafka39", kafka_39.port)) as there:
-        assert mine == walk(there)
+        mine = walk(ours)
+    with closing(AlteredBroker(zookeeper, "kafka39", kafka_39.port)) as kafkas:
+        assert mine == walk(kafkas)
 
 
 def test_a_listener_with_a_certificate_opens_as_the_page_says(tmp_path: Path) -> None:
@@ -170,23 +172,23 @@ def test_a_listener_with_a_certificate_opens_as_the_page_says(tmp_path: Path) ->
     (command,) = (
         line for line in readme.commands(readme.blocks()) if "--add-config-file tls.pro" in line
     )
-    port, opened = free_port(), free_port()
+    port, tls_port = free_port(), free_port()
     files = {"/etc/minibroker/broker.pem": "broker.pem", "tls.properties": "tls.properties"}
-    files = {there: str(tmp_path / here) for there, here in files.items()}
+    files = {place: str(tmp_path / name) for place, name in files.items()}
     (tmp_path / "broker.pem").write_text(pem_of(broker_certificate()))
 
-    def here(text: str) -> str:
-        for there, own in {":9092": f":{port}", ":9093": f":{opened}", **files}.items():
-            text = text.replace(there, own)
+    def with_own_places(text: str) -> str:
+        for place, own in {":9092": f":{port}", ":9093": f":{tls_port}", **files}.items():
+            text = text.replace(place, own)
         return text
 
-    (tmp_path / "tls.properties").write_text(here(settings))
+    (tmp_path / "tls.properties").write_text(with_own_places(settings))
     with Broker(config={LISTENERS: f"PLAINTEXT://localhost:{port}"}, topics=["t"]):
-        arguments = shlex.split(here(command))[1:]
+        arguments = shlex.split(with_own_places(command))[1:]
         (outcome,) = run_commands(java.KAFKA_39, ("kafka.admin.ConfigCommand", *arguments))
         assert outcome.failure is None, outcome
         access = {"security.protocol": "SSL", "ssl.ca.pem": authority_pem()}
-        client = AdminClient({"bootstrap.servers": f"localhost:{opened}", **access})
-        told = client.list_topics(timeout=180)
-        assert [str(broker) for broker in told.brokers.values()] == [f"localhost:{opened}/0"]
-        assert "t" in told.topics
+        client = AdminClient({"bootstrap.servers": f"localhost:{tls_port}", **access})
+        metadata = client.list_topics(timeout=180)
+        assert [str(broker) for broker in metadata.brokers.values()] == [f"localhost:{tls_port}/0"]
+        assert "t" in metadata.topics

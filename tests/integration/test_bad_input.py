@@ -134,12 +134,12 @@ def test_bad_bytes_are_logged_once_with_the_client(new_broker: Callable[..., Min
 def test_a_silent_client_does_not_stop_the_others(minibroker: Minibroker) -> None:
     """It announces 100 MB, sends a little, waits: others are served, and memory does not grow."""
     process = psutil.Process(minibroker.pid)
-    before = process.memory_info().rss
+    old_bytes = process.memory_info().rss
     silent = [WireClient(minibroker.host, minibroker.port) for _ in range(20)]
     for client in silent:
         client.send_bytes(struct.pack(">i", 100_000_000) + b"\x00" * 1000)
     assert answers_metadata(minibroker.host, minibroker.port)
-    assert process.memory_info().rss - before < 50_000_000
+    assert process.memory_info().rss - old_bytes < 50_000_000
     for client in silent:
         client.close()
 
@@ -234,10 +234,10 @@ def one_sentence(stderr: str) -> str:
 
 
 def test_port_in_use(tmp_path: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        port = holder.getsockname()[1]
         code, stderr = serve("--listen", f"127.0.0.1:{port}", "--data-dir", str(tmp_path / "data"))
     assert code == 1
     assert str(port) in one_sentence(stderr)

@@ -86,14 +86,14 @@ def test_records_are_written_and_read_across_a_stop(
     with serving_bare(hidden, tmp_path, "--topic", "t:1") as (address, _):
         assert produce(address, b"v" * 100, COUNT) == [None] * COUNT
         assert consume(address, COUNT) == [b"v" * 100] * COUNT
-    assert "asyncio's loop serves, because uvloop is not installed" in said(tmp_path)
+    assert "asyncio's loop serves, because uvloop is not installed" in log_of(tmp_path)
     with serving_bare(hidden, tmp_path) as (address, _):
         assert produce(address, b"w" * 100, COUNT) == [None] * COUNT
         assert consume(address, 2 * COUNT) == [b"v" * 100] * COUNT + [b"w" * 100] * COUNT
     arguments = ("-m", "minibroker", "check-log", "--strict", "--deep", str(tmp_path / "data"))
     checked = run_bare(hidden, *arguments)
     assert checked.returncode == 0, checked.stdout + checked.stderr
-    assert "ERROR" not in said(tmp_path)
+    assert "ERROR" not in log_of(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -103,10 +103,10 @@ def test_the_small_verbs_write_and_read_records(hidden: tuple[str, ...], tmp_pat
     lines = "".join(f"line {number}\n" for number in range(1_000))
     with serving_bare(hidden, tmp_path) as (address, _):
         verb = ("-m", "minibroker")
-        written = run_bare(hidden, *verb, "produce", "t", "--bootstrap", address, stdin=lines)
-        assert written.returncode == 0, written.stderr
-        read = run_bare(hidden, *verb, "consume", "t", "--bootstrap", address)
-        assert (read.returncode, read.stdout) == (0, lines), read.stderr
+        producing = run_bare(hidden, *verb, "produce", "t", "--bootstrap", address, stdin=lines)
+        assert producing.returncode == 0, producing.stderr
+        consuming = run_bare(hidden, *verb, "consume", "t", "--bootstrap", address)
+        assert (consuming.returncode, consuming.stdout) == (0, lines), consuming.stderr
         joined = run_bare(hidden, *verb, "consume", "t", "-g", "g", "--bootstrap", address)
         assert (joined.returncode, joined.stdout) == (0, lines), joined.stderr
         topics = run_bare(hidden, *verb, "topics", "--bootstrap", address)
@@ -114,7 +114,7 @@ def test_the_small_verbs_write_and_read_records(hidden: tuple[str, ...], tmp_pat
         assert "t" in topics.stdout.split()
 
 
-def said(directory: Path) -> str:
+def log_of(directory: Path) -> str:
     """Return what the last broker of this directory said on stderr."""
     return (directory / "stderr").read_text()
 

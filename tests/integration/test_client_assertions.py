@@ -35,17 +35,17 @@ LOGIN = {
 }
 
 
-def comparable(asked: TokenRequest) -> Any:
+def comparable(request: TokenRequest) -> Any:
     """Return a request with its assertion decoded, times relative."""
-    fields: dict[str, Any] = dict(asked.fields)
+    fields: dict[str, Any] = dict(request.fields)
     for name in {"client_assertion", "assertion"} & fields.keys():
         claims = jwt.decode(fields[name], options={"verify_signature": False})
         start_s = claims.pop("iat")
         claims |= {key: claims[key] - start_s for key in ("exp", "nbf")}
         claims["jti"] = claims["jti"].count("-")
         fields[name] = jwt.get_unverified_header(fields[name]), claims
-    headers = {key: asked.headers.get(key) for key in ("accept", "content-type", "authorization")}
-    return list(fields.items()), headers, asked.method, asked.path
+    headers = {key: request.headers.get(key) for key in ("accept", "content-type", "authorization")}
+    return list(fields.items()), headers, request.method, request.path
 
 
 def ask_by_java(directory: Path, settings: dict[str, str], url: str, files: str = "") -> str:

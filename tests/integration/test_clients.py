@@ -42,29 +42,29 @@ def test_every_codec_is_read_back_by_its_writer(client: Client, minibroker: Mini
     topic = f"codecs-{client.name.replace(' ', '-')}"
     for codec in CODECS:
         client.produce(minibroker.address, topic, codec, f"{codec}-", COUNT)
-    found = client.consume(minibroker.address, topic, COUNT * len(CODECS))
-    wanted = [value for codec in CODECS for value in expected(f"{codec}-", COUNT)]
-    assert found == wanted
+    values = client.consume(minibroker.address, topic, COUNT * len(CODECS))
+    originals = [value for codec in CODECS for value in expected(f"{codec}-", COUNT)]
+    assert values == originals
 
 
 @pytest.fixture(scope="session")
 def mixed_topic(minibroker: Minibroker) -> tuple[str, list[str]]:
     """Return a topic of one partition, written by every Python client with a codec of its own."""
-    topic, wanted = "mixed-writers", []
+    topic, originals = "mixed-writers", []
     writers = [client for client in CLIENTS if not client.needs_java and client.name != "kcat"]
     for client, codec in zip(writers, ("snappy", "zstd", "lz4"), strict=True):
         prefix = f"{client.name}-{codec}-"
         client.produce(minibroker.address, topic, codec, prefix, COUNT)
-        wanted += expected(prefix, COUNT)
-    return topic, wanted
+        originals += expected(prefix, COUNT)
+    return topic, originals
 
 
 @pytest.mark.parametrize("client", EACH_CLIENT)
 def test_every_client_reads_what_the_others_wrote(
     client: Client, minibroker: Minibroker, mixed_topic: tuple[str, list[str]]
 ) -> None:
-    topic, wanted = mixed_topic
-    assert client.consume(minibroker.address, topic, len(wanted)) == wanted
+    topic, originals = mixed_topic
+    assert client.consume(minibroker.address, topic, len(originals)) == originals
 
 
 @pytest.mark.parametrize("stop", ["stop", "kill"])
@@ -79,8 +79,8 @@ def test_records_survive_a_restart(stop: str, new_broker: Callable[..., Minibrok
     client.produce(broker.address, "kept", "none", "after-", COUNT)
     getattr(broker, stop)()
     broker.start()
-    wanted = expected("before-", COUNT) + expected("after-", COUNT)
-    assert client.consume(broker.address, "kept", 2 * COUNT) == wanted
+    originals = expected("before-", COUNT) + expected("after-", COUNT)
+    assert client.consume(broker.address, "kept", 2 * COUNT) == originals
 
 
 def test_an_idempotent_producer_outlives_a_kill(new_broker: Callable[..., Minibroker]) -> None:
@@ -112,8 +112,8 @@ def test_an_idempotent_producer_outlives_a_kill(new_broker: Callable[..., Minibr
             broker.start()
     assert producer.flush(180) == 0
     assert not failures
-    wanted = [f"{step}-{n}" for step in range(3) for n in range(COUNT)]
-    assert CLIENTS[0].consume(broker.address, "once", len(wanted)) == wanted
+    originals = [f"{step}-{n}" for step in range(3) for n in range(COUNT)]
+    assert CLIENTS[0].consume(broker.address, "once", len(originals)) == originals
 
 
 @pytest.mark.java
@@ -125,5 +125,5 @@ def test_the_java_client_writes_over_a_kill(new_broker: Callable[..., Minibroker
     broker.kill()
     broker.start()
     java.produce(broker.address, "once", "snappy", "b-", COUNT)
-    found = CLIENTS[1].consume(broker.address, "once", 2 * COUNT)
-    assert found == expected("a-", COUNT) + expected("b-", COUNT)
+    values = CLIENTS[1].consume(broker.address, "once", 2 * COUNT)
+    assert values == expected("a-", COUNT) + expected("b-", COUNT)

@@ -56,8 +56,8 @@ async def read_all(client: RawClient, max_bytes: int) -> list[int]:
     offsets: list[int] = []
     offset = 0
     while offset < BATCHES:
-        asked = part(offset=offset, max_bytes=max_bytes)
-        records = first(await client.call(asking(asked), 11)).records
+        place = part(offset=offset, max_bytes=max_bytes)
+        records = first(await client.call(asking(place), 11)).records
         assert records
         for _, header in iterate_headers(memoryview(records)):
             offsets.append(header.base_offset)

@@ -31,10 +31,10 @@ def run_section(section: str, directory: Path, address: str) -> list[str]:
 def test_the_commands_of_the_page(tmp_path: Path) -> None:
     with serving(f"{SERVE} --memory", tmp_path) as address:
         records = run_section("Records on the command line", tmp_path, address)
-        created, written, shown, last, seed, again, tombstone, described = records
+        created, production, table, last, seed, again, tombstone, described = records
         assert created == "orders is made\n"
-        assert (written, seed, again, tombstone) == ("", "", "", "")
-        assert sorted(shown.splitlines()) == ["o-1\tpaid", "o-2\topen"]
+        assert (production, seed, again, tombstone) == ("", "", "", "")
+        assert sorted(table.splitlines()) == ["o-1\tpaid", "o-2\topen"]
         assert re.fullmatch(rf"(\d:\d {TIME} o-\d = (paid|open)\n)+", last)
         assert (tmp_path / "orders.jsonl").read_text().count('"value": "') == 2
         assert "  retention.ms=600000\n" in described
@@ -42,9 +42,9 @@ def test_the_commands_of_the_page(tmp_path: Path) -> None:
         assert sorted(values.split()) == ["NULL", "open", "open", "paid", "paid"]
 
         groups = run_section("Groups on the command line", tmp_path, address)
-        read, listed, view, dry, reset = groups
-        assert sorted(read.split()) == sorted(values.split())
-        assert re.search(r"billing +Empty +0 +0\n", listed)
+        values_read, groups_listed, view, dry, reset = groups
+        assert sorted(values_read.split()) == sorted(values.split())
+        assert re.search(r"billing +Empty +0 +0\n", groups_listed)
         assert "billing: Empty, no members" in view
         assert dry.endswith("nothing is committed: leave --dry-run out\n")
         assert re.search(r"orders +\d +\d +0\n", reset)

@@ -80,7 +80,7 @@ def take_over(broker: Broker, stopped: GroupMember, protocol: str) -> None:
 
 def outcomes(member: GroupMember, protocol: str) -> dict[str, str]:
     """Return step → committed or the exception; empty for a step without one."""
-    return {step: outcome for step, outcome, *_ in ([*said, ""] for said in member.lines(protocol))}
+    return {step: outcome for step, outcome, *_ in ([*line, ""] for line in member.lines(protocol))}
 
 
 @pytest.mark.java

@@ -65,8 +65,8 @@ def commit(client: WireClient, offset: int) -> int:
 
 
 def committed(client: WireClient) -> int:
-    wanted = [{"name": "t", "partition_indexes": [0]}]
-    answer = client.call("offset_fetch", 5, group_id="g", topics=wanted)
+    topics = [{"name": "t", "partition_indexes": [0]}]
+    answer = client.call("offset_fetch", 5, group_id="g", topics=topics)
     offset: int = answer["topics"][0]["partitions"][0]["committed_offset"]
     return offset
 
@@ -90,10 +90,10 @@ def test_answers_that_wait_for_a_follower_that_is_cut_off_time_out(cluster: Clus
     with client_of(cluster) as committer, client_of(cluster) as joiner, client_of(cluster) as other:
         with cluster.cut(0, 2) as link:
             link.wait(1, WAIT_S)
-            before = log_end(cluster)
+            old_end = log_end(cluster)
             commit_id = committer.send("offset_commit", COMMIT_VERSION, **offsets(2))
             join_id = joiner.send("join_group", JOIN_VERSION, **joining)
-            wait_until(lambda: log_end(cluster) == before + 2, "both are in the log", WAIT_S)
+            wait_until(lambda: log_end(cluster) == old_end + 2, "both are in the log", WAIT_S)
             cluster.clock.advance(seconds=TIMEOUT_S)
             answer = committer.receive(codec_of("offset_commit"), COMMIT_VERSION, commit_id)
             assert code_of(answer) == ErrorCode.COORDINATOR_NOT_AVAILABLE

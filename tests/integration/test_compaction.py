@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tests.support.broker import Minibroker
     from tests.support.peers import ZooKeeper
 
-Found = list[tuple[int | None, bytes | None, bytes | None]]
+Rows = list[tuple[int | None, bytes | None, bytes | None]]
 """(offset, key, value), as a consumer gets them."""
 
 WAIT_S = 180
@@ -47,7 +47,7 @@ def produce(address: str, topic: str, round_number: int, count: int = 200) -> di
     return last
 
 
-def read(address: str, topic: str, offset: int = 0) -> Found:
+def read(address: str, topic: str, offset: int = 0) -> Rows:
     """Return everything from `offset` to the end that a consumer of committed records sees."""
     consumer = Consumer(
         {
@@ -60,7 +60,7 @@ def read(address: str, topic: str, offset: int = 0) -> Found:
         }
     )
     consumer.assign([TopicPartition(topic, 0, offset)])
-    found = []
+    rows = []
     while True:
         message = consumer.poll(WAIT_S)
         assert message is not None, "nothing came"
@@ -68,13 +68,13 @@ def read(address: str, topic: str, offset: int = 0) -> Found:
         if error is not None:
             assert error.code() == KafkaError._PARTITION_EOF, error
             break
-        found.append((message.offset(), message.key(), message.value()))
+        rows.append((message.offset(), message.key(), message.value()))
     consumer.close()
-    return found
+    return rows
 
 
-def last_values(found: Found) -> dict[bytes | None, bytes | None]:
-    return {key: value for _, key, value in found}
+def last_values(rows: Rows) -> dict[bytes | None, bytes | None]:
+    return {key: value for _, key, value in rows}
 
 
 def wait_until_compacted(broker: Minibroker | KafkaPeer, data_dir: Path, offset: int) -> None:
@@ -99,12 +99,12 @@ def broker(new_broker: Callable[..., Minibroker]) -> Minibroker:
 def test_a_consumer_reads_across_gaps(broker: Minibroker) -> None:
     last = produce(broker.address, "c", 0)
     wait_until_compacted(broker, broker.data_dir, 200)
-    found = read(broker.address, "c")
-    assert [offset for offset, _, _ in found] == list(range(190, 200))
-    assert last_values(found) == last
+    rows = read(broker.address, "c")
+    assert [offset for offset, _, _ in rows] == list(range(190, 200))
+    assert last_values(rows) == last
     for inside_a_gap in (57, 189):
-        assert read(broker.address, "c", inside_a_gap) == found
-    assert read(broker.address, "c", 195) == found[5:]
+        assert read(broker.address, "c", inside_a_gap) == rows
+    assert read(broker.address, "c", 195) == rows[5:]
     last = produce(broker.address, "c", 1, 15)
     assert last_values(read(broker.address, "c"))[KEYS[0]] == last[KEYS[0]]
     broker.stop()
@@ -139,12 +139,12 @@ def test_a_compacted_topic_with_transactions(broker: Minibroker) -> None:
         else:
             producer.abort_transaction(WAIT_S)
     wait_until_compacted(broker, broker.data_dir, 36)
-    found = read(broker.address, "c")
-    assert last_values(found) == committed
-    assert len(found) == len(committed)
+    rows = read(broker.address, "c")
+    assert last_values(rows) == committed
+    assert len(rows) == len(committed)
     broker.kill()
     broker.start()
-    assert read(broker.address, "c") == found
+    assert read(broker.address, "c") == rows
     producer = Producer({"bootstrap.servers": broker.address, "transactional.id": "t"})
     producer.init_transactions(WAIT_S)
     producer.begin_transaction()
@@ -171,13 +171,13 @@ def test_each_broker_goes_on_with_a_log_that_the_other_compacted(
     admin.create_topics([NewTopic("c", 1, 1, config=TOPIC_SETTINGS)])["c"].result(WAIT_S)
     ours = produce(broker.address, "c", 0)
     wait_until_compacted(broker, broker.data_dir, 200)
-    before = read(broker.address, "c")
+    old_rows = read(broker.address, "c")
     broker.stop()
     wait_until_unregistered(zookeeper, chroot)
 
     kafka = new_kafka(chroot, broker.data_dir)
-    assert read(kafka.address, "c") == before
-    assert last_values(before) == ours
+    assert read(kafka.address, "c") == old_rows
+    assert last_values(old_rows) == ours
     kafkas = produce(kafka.address, "c", 1, 400)
     wait_until_compacted(kafka, broker.data_dir, 500)
     between = read(kafka.address, "c")

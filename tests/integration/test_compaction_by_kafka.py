@@ -198,19 +198,19 @@ def ask_kafka(path: Path, commands: list[str]) -> list[list[int]]:
 
 def described(content: bytes) -> list[object]:
     """Return batches, record by record; compressed bytes are not compared, since codecs differ."""
-    found: list[object] = []
+    entries: list[object] = []
     for position, header in iterate_headers(content):
         whole = content[position : position + header.size_bytes]
         if header.codec == NONE:
-            found.append(whole)
+            entries.append(whole)
             continue
-        shown = {
+        fields = {
             name: getattr(header, name)
             for name in HEADER_FIELDS
             if name not in ("crc", "size_bytes")
         }
-        found.append((shown, read_records(whole, 0, read_header(whole))))
-    return found
+        entries.append((fields, read_records(whole, 0, read_header(whole))))
+    return entries
 
 
 def test_the_same_is_left(tmp_path: Path) -> None:
@@ -286,38 +286,38 @@ def crashed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Crashed]:
             log.roll()
     put(log, (b"a", b"last"))
     flush(log)
-    before = path / "before"
-    shutil.copytree(log.directory, before)
+    old_log = path / "before"
+    shutil.copytree(log.directory, old_log)
     compact(log)
     manager.close()
-    made: dict[str, tuple[Path, Path]] = {}
+    directories: dict[str, tuple[Path, Path]] = {}
     for name, step in STEPS.items():
-        made[name] = path / "ours" / name / "t-0", path / "kafkas" / name / "t-0"
-        for directory in made[name]:
-            leave(step, before, Path(log.directory), directory)
-    answers = ask_kafka(path, [f"load\t{kafkas}" for _, kafkas in made.values()])
+        directories[name] = path / "ours" / name / "t-0", path / "kafkas" / name / "t-0"
+        for directory in directories[name]:
+            leave(step, old_log, Path(log.directory), directory)
+    answers = ask_kafka(path, [f"load\t{kafkas}" for _, kafkas in directories.values()])
     return {
         name: Crashed(*both, answer)
-        for (name, both), answer in zip(made.items(), answers, strict=True)
+        for (name, both), answer in zip(directories.items(), answers, strict=True)
     }
 
 
-def leave(step: Leftover, before: Path, after: Path, made: Path) -> None:
+def leave(step: Leftover, old_log: Path, new_log: Path, target: Path) -> None:
     """Restore the directory as it was at that step."""
-    shutil.copytree(before, made)
-    bases = sorted(names.base_offset_of(path.name) or 0 for path in before.glob("*.log"))
+    shutil.copytree(old_log, target)
+    bases = sorted(names.base_offset_of(path.name) or 0 for path in old_log.glob("*.log"))
     first = f"{0:020d}"
     for place in step.deleted:
-        for old in made.glob(f"{bases[place]:020d}.*"):
+        for old in target.glob(f"{bases[place]:020d}.*"):
             if old.suffix in ALL:
                 old.rename(f"{old}{names.DELETED}")
     for suffix in ALL:
         if suffix in step.cleaned:
-            shutil.copy(after / (first + suffix), made / (first + suffix + names.CLEANED))
+            shutil.copy(new_log / (first + suffix), target / (first + suffix + names.CLEANED))
         elif suffix in step.swap:
-            shutil.copy(after / (first + suffix), made / (first + suffix + names.SWAP))
+            shutil.copy(new_log / (first + suffix), target / (first + suffix + names.SWAP))
         elif step.swap and not step.cleaned:
-            shutil.copy(after / (first + suffix), made / (first + suffix))
+            shutil.copy(new_log / (first + suffix), target / (first + suffix))
 
 
 @pytest.mark.parametrize("name", STEPS)
@@ -332,6 +332,6 @@ def test_a_crash_of_kafkas_cleaner_is_recovered_as_kafka_does(
     assert log.segments.base_offsets == bases
     assert contents(crash.directory) == contents(crash.kafkas)
     assert records_of(log)[-1].value == b"last"
-    left = {path.suffix for path in crash.directory.iterdir()}
-    assert not left & {names.CLEANED, names.SWAP, names.DELETED}
+    suffixes = {path.suffix for path in crash.directory.iterdir()}
+    assert not suffixes & {names.CLEANED, names.SWAP, names.DELETED}
     manager.close()

@@ -75,11 +75,11 @@ def names(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every name of a host be loopback, as each place has all services there."""
     find = socket.getaddrinfo
 
-    def found(host: Any, *more: Any, **options: Any) -> Any:
+    def look_up(host: Any, *more: Any, **options: Any) -> Any:
         is_address = host is None or host.replace(".", "").isdecimal()
         return find(host if is_address else "127.0.0.1", *more, **options)
 
-    monkeypatch.setattr(socket, "getaddrinfo", found)
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
 
 
 @pytest.fixture(scope="module")
@@ -177,14 +177,14 @@ def empty(zookeeper: ZooKeeper) -> None:
 def settings_of(address: str, settings: Mapping[str, str], tls: Path) -> dict[str, Any]:
     """Return what a client of aiokafka takes."""
     files = {name: str(tls / file) for name, file in settings.items() if name.startswith("ssl_")}
-    taken: dict[str, Any] = {"bootstrap_servers": address}
-    taken |= {name: text for name, text in settings.items() if name not in files}
+    client_settings: dict[str, Any] = {"bootstrap_servers": address}
+    client_settings |= {name: text for name, text in settings.items() if name not in files}
     if files:
         context = ssl.create_default_context(cafile=files["ssl_cafile"])
         if "ssl_certfile" in files:
             context.load_cert_chain(files["ssl_certfile"])
-        taken["ssl_context"] = context
-    return taken
+        client_settings["ssl_context"] = context
+    return client_settings
 
 
 def check(place: Place, address: str, settings: Mapping[str, str], tls: Path) -> None:
@@ -198,10 +198,10 @@ def check(place: Place, address: str, settings: Mapping[str, str], tls: Path) ->
             await admin.create_topics([NewTopic(TOPIC, 1, 1)])
         await admin.close()
         async with AIOKafkaProducer(**client) as producer:
-            written = await producer.send_and_wait(TOPIC, address.encode())
+            metadata = await producer.send_and_wait(TOPIC, address.encode())
         async with AIOKafkaConsumer(TOPIC, auto_offset_reset="earliest", **client) as consumer:
             values: list[bytes] = []
-            while len(values) <= written.offset:
+            while len(values) <= metadata.offset:
                 values.append((await consumer.getone()).value)
             return values
 

@@ -42,9 +42,9 @@ def group(
     new_broker: Callable[..., Minibroker], tmp_path: Path, session_ms: int
 ) -> Iterator[Group]:
     settings = {**QUICK, "group.consumer.session.timeout.ms": str(session_ms)}
-    made = Group(new_broker(settings=settings), tmp_path)
-    yield made
-    stop_all(made.members.values())
+    new_group = Group(new_broker(settings=settings), tmp_path)
+    yield new_group
+    stop_all(new_group.members.values())
 
 
 @pytest.mark.parametrize("session_ms", [5000])
@@ -125,12 +125,12 @@ def test_group_goes_on_after_a_restart(group: Group) -> None:
     group.settle("a", "b")
     group.write()
     group.wait_for_all("a")
-    before = [group.members[name].assignments for name in ("a", "b")]
+    old_shares = [group.members[name].assignments for name in ("a", "b")]
     group.broker.kill()
     group.broker.start()
     group.write()
     group.wait_for_all("a")
-    assert before == [group.members[name].assignments for name in ("a", "b")]
+    assert old_shares == [group.members[name].assignments for name in ("a", "b")]
 
 
 @pytest.mark.java
@@ -149,7 +149,7 @@ def test_kafkas_dump_log_segments_reads_the_records(new_broker: Callable[..., Mi
         talk.close()
     broker.stop()
     segment = broker.data_dir / "__consumer_offsets-0" / "00000000000000000000.log"
-    said = run_java(
+    output = run_java(
         TOOLS_43,
         "org.apache.kafka.tools.DumpLogSegments",
         "--offsets-decoder",
@@ -157,11 +157,11 @@ def test_kafkas_dump_log_segments_reads_the_records(new_broker: Callable[..., Mi
         "--files",
         str(segment),
     )
-    kinds = {int(kind) for kind in re.findall(r'key: \{"type":"(\d+)"', said)}
+    kinds = {int(kind) for kind in re.findall(r'key: \{"type":"(\d+)"', output)}
     assert kinds == {2, 3, 4, 5, 6, 7, 8, 16}
-    assert "Error" not in said
-    assert "Could not" not in said
-    members = re.findall(r'"type":"5".*payload: (\{.*)', said)
+    assert "Error" not in output
+    assert "Could not" not in output
+    members = re.findall(r'"type":"5".*payload: (\{.*)', output)
     new = [member for member in members if '"clientId":"wire"' in member and "range" not in member]
     assert all('"classicMemberMetadata":null' in member for member in new)
     assert any('"supportedProtocols":[{"name":"range"' in member for member in members)

@@ -329,9 +329,9 @@ def compose() -> dict[str, Any]:
     if shutil.which("go") is None and not COMPOSE_READER.exists():
         pytest.skip("not run: Go is not installed, which what reads compose files is made with")
     command = [str(required(COMPOSE_READER)), "-format", "json", str(ROOT / "docker-compose.yml")]
-    read = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    assert read.returncode == 0, read.stderr
-    model: dict[str, Any] = json.loads(read.stdout)
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert run.returncode == 0, run.stderr
+    model: dict[str, Any] = json.loads(run.stdout)
     return model
 
 
@@ -354,8 +354,8 @@ def test_a_profile_of_the_compose_file_is_whole(compose: dict[str, Any], profile
     assert (len(services) > 1) == bool(profile)
     for service in services.values():
         assert service.get("depends_on", {}).keys() <= services.keys()
-        named = [volume for volume in service.get("volumes", []) if volume["type"] == "volume"]
-        assert {volume["source"] for volume in named} <= compose["volumes"].keys()
+        volumes = [volume for volume in service.get("volumes", []) if volume["type"] == "volume"]
+        assert {volume["source"] for volume in volumes} <= compose["volumes"].keys()
     published = [
         port["published"] for service in services.values() for port in service.get("ports", [])
     ]
@@ -554,8 +554,10 @@ def test_node_starts_it_with_a_sasl_ssl_listener(start: Start, mode: str, tmp_pa
         name, _, password = NODE_USER.partition("name=")[2].partition(",")
         configs = ("kafka-configs", "--alter", "--zookeeper", f"localhost:{zookeeper}")
         entity = ("--entity-type", "users", "--entity-name", name)
-        made = container.execute(*configs, *entity, "--add-config", f"SCRAM-SHA-512=[{password}")
-        assert (made.returncode, made.stderr) == (0, "")
+        creation = container.execute(
+            *configs, *entity, "--add-config", f"SCRAM-SHA-512=[{password}"
+        )
+        assert (creation.returncode, creation.stderr) == (0, "")
     authority = tmp_path / "ca.pem"
     authority.write_text(authority_pem())
     tls = {"security_protocol": "SASL_SSL", "ssl_ca_location": str(authority)}

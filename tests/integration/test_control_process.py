@@ -71,8 +71,8 @@ class Served(NamedTuple):
         if not answers_metadata("127.0.0.1", self.port):
             return False
         with WireClient("127.0.0.1", self.port) as client:
-            found = client.call("find_coordinator", 0, key="a-group")
-        return bool(found["error_code"] == 0)
+            answer = client.call("find_coordinator", 0, key="a-group")
+        return bool(answer["error_code"] == 0)
 
 
 @pytest.fixture
@@ -142,8 +142,8 @@ def test_prometheus_reads_the_counters(serve: Callable[..., Served]) -> None:
     ]
     assert 1 <= produced <= 20
     end = ("kafka_log_log_logendoffset", (("partition", "0"), ("topic", "orders")))
-    found = {(name, tuple(sorted(labels))): value for (name, labels), value in samples.items()}
-    assert found[end] == 20
+    value_of = {(name, tuple(sorted(labels))): value for (name, labels), value in samples.items()}
+    assert value_of[end] == 20
 
 
 def test_the_ready_file_says_where_both_listen(serve: Callable[..., Served]) -> None:

@@ -84,8 +84,8 @@ class Mixed:
 
     def wait_until_in_sync(self, topic: str, count: int) -> None:
         def are_in_sync() -> bool:
-            found = self.partitions(topic)
-            return len(found) == count and all(set(state.isrs) == ALL for state in found)
+            states = self.partitions(topic)
+            return len(states) == count and all(set(state.isrs) == ALL for state in states)
 
         wait_until(are_in_sync, f"all replicas of {topic} are in sync", WAIT_S)
 
@@ -123,7 +123,7 @@ class Mixed:
         """Produce to each partition, and wait for every answer."""
         errors: list[KafkaError] = []
 
-        def told(error: KafkaError | None, _message: Message) -> None:
+        def note_result(error: KafkaError | None, _message: Message) -> None:
             if error is not None:
                 errors.append(error)
 
@@ -135,7 +135,9 @@ class Mixed:
             }
         )
         for number in range(count):
-            producer.produce(topic, f"{number}", partition=number % partitions, on_delivery=told)
+            producer.produce(
+                topic, f"{number}", partition=number % partitions, on_delivery=note_result
+            )
         assert producer.flush(WAIT_S) == 0
         assert errors == []
 
@@ -147,9 +149,9 @@ def mixed(
     new_broker: Callable[..., Minibroker],
     tmp_path: Path,
 ) -> Iterator[Mixed]:
-    made = Mixed(new_broker, f"{zookeeper.connect}/{request.node.name}", tmp_path)
-    yield made
-    made.kafka.kill()
+    cluster = Mixed(new_broker, f"{zookeeper.connect}/{request.node.name}", tmp_path)
+    yield cluster
+    cluster.kafka.kill()
 
 
 async def producer_id_of(address: str) -> int:

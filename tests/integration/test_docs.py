@@ -57,8 +57,10 @@ def test_generated_pages_are_complete(site: Path) -> None:
 def test_each_page_is_self_contained(site: Path) -> None:
     """A reader's browser fetches no file from elsewhere."""
     fetched = re.compile(r'(?:src|href)="https?://[^"]+\.(?:js|css|woff2?|png|svg)"')
-    found = {match for page in site.rglob("*.html") for match in fetched.findall(page.read_text())}
-    assert found == set()
+    addresses = {
+        match for page in site.rglob("*.html") for match in fetched.findall(page.read_text())
+    }
+    assert addresses == set()
 
 
 def test_links_between_files_lead_somewhere() -> None:
@@ -75,6 +77,6 @@ def test_links_between_files_lead_somewhere() -> None:
 
 
 def test_the_tests_that_behaviours_names_exist() -> None:
-    named = re.findall(r"`(tests/[^`]+)`", (ROOT / "docs" / "behaviours.md").read_text())
-    assert len(named) > 20
-    assert [path for path in named if not (ROOT / path).exists()] == []
+    paths = re.findall(r"`(tests/[^`]+)`", (ROOT / "docs" / "behaviours.md").read_text())
+    assert len(paths) > 20
+    assert [path for path in paths if not (ROOT / path).exists()] == []

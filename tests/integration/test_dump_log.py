@@ -86,11 +86,11 @@ def tool() -> Iterator[LogTool]:
 def logs(tool: LogTool, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Return directories of partitions: minibroker's first, then Kafka's."""
     root = tmp_path_factory.mktemp("logs")
-    made = write_logs(root, OURS)
+    directories = write_logs(root, OURS)
     for seed in THEIRS:
-        made.append(root / f"kafka-{seed}")
-        tool.write(made[-1], seed)
-    return made
+        directories.append(root / f"kafka-{seed}")
+        tool.write(directories[-1], seed)
+    return directories
 
 
 def ours(*arguments: str) -> ToolOutput:
@@ -119,16 +119,16 @@ def files_of(directory: Path) -> str:
 def test_sound_logs_print_the_same(tool: LogTool, logs: list[Path]) -> None:
     """More than 200 logs, each with contents and with another of the flags."""
     assert len(logs) > 200
-    seen = ""
+    output = ""
     for number, directory in enumerate(logs):
         for flags in (FLAGS[0], FLAGS[1 + number % (len(FLAGS) - 1)]):
-            seen += assert_same(tool, *flags, "--files", files_of(directory)).output
+            output += assert_same(tool, *flags, "--files", files_of(directory)).output
     for word in ("gzip", "snappy", "lz4", "zstd", "magic: 0", "magic: 1", "magic: 2", "ABORT"):
-        assert word in seen
+        assert word in output
     for word in ("LogAppendTime", "NoTimestampType", "LEADER_CHANGE", "isTransactional: true"):
-        assert word in seen
+        assert word in output
     for word in ("deleteHorizonMs: OptionalLong[", "lastStableOffset: ", "firstSequence: "):
-        assert word in seen
+        assert word in output
 
 
 def test_damaged_files_print_the_same(tool: LogTool, logs: list[Path], tmp_path: Path) -> None:
@@ -143,8 +143,8 @@ def test_damaged_files_print_the_same(tool: LogTool, logs: list[Path], tmp_path:
         victim = chance.choice(victims)
         damage(victim, chance)
         for path in copy.glob(victim.stem + ".*"):
-            said = assert_same(tool, *FLAGS[number % 2], "--files", str(path))
-            complained.update(line.split(":")[0].strip() for line in said.errors.splitlines())
+            outcome = assert_same(tool, *FLAGS[number % 2], "--files", str(path))
+            complained.update(line.split(":")[0].strip() for line in outcome.errors.splitlines())
     assert "Mismatches in" in complained
     assert "Found timestamp mismatch in" in complained or "Index timestamp" in complained
 
@@ -210,9 +210,9 @@ def test_offsets_decoder(tool: LogTool, tmp_path: Path) -> None:
     ]
     records.append(Record(len(records), 0, b"\x00\x63", b"\x00\x00"))
     path = write_batch(tmp_path, records)
-    said = assert_same(tool, "--offsets-decoder", "--files", str(path))
-    assert '"type":"8"' in said.output
-    assert "Unknown record type 99" in said.output
+    outcome = assert_same(tool, "--offsets-decoder", "--files", str(path))
+    assert '"type":"8"' in outcome.output
+    assert "Unknown record type 99" in outcome.output
     torn = write_batch(tmp_path, [Record(0, 0, b"\x00\x01\x00", b"\x00\x00")])
     assert "| offset: 0" in ours("--offsets-decoder", str(torn)).output
     assert "key: Error at offset 0" in ours("--offsets-decoder", str(torn)).output
@@ -236,9 +236,9 @@ def test_transaction_log_decoder(tool: LogTool, tmp_path: Path) -> None:
     records.append(Record(8, 0, TransactionLogKey(transactional_id="gone").to_bytes(0), None))
     records.append(Record(9, 0, b"\x00\x07", b"\x00\x00"))
     path = write_batch(tmp_path, records)
-    said = assert_same(tool, "--transaction-log-decoder", "--files", str(path))
-    assert "state=PrepareEpochFence" in said.output
-    assert "key: unknown::version=7" in said.output
+    outcome = assert_same(tool, "--transaction-log-decoder", "--files", str(path))
+    assert "state=PrepareEpochFence" in outcome.output
+    assert "key: unknown::version=7" in outcome.output
 
 
 def write_batch(directory: Path, records: list[Record]) -> Path:
@@ -257,10 +257,10 @@ def test_numbers_gaps_and_names(tool: LogTool, tmp_path: Path) -> None:
     package = "org.apache.kafka.tools.api"
     decoders = ("--key-decoder-class", f"{package}.IntegerDecoder")
     decoders += ("--value-decoder-class", f"{package}.LongDecoder")
-    said = assert_same(tool, *decoders, "--files", str(path))
-    assert "key: 2 payload: 2" in said.output
-    assert "  7 is followed by 11" in said.errors
+    outcome = assert_same(tool, *decoders, "--files", str(path))
+    assert "key: 2 payload: 2" in outcome.output
+    assert "  7 is followed by 11" in outcome.errors
     others = sorted(str(other) for other in tmp_path.iterdir() if other != path)
-    said = assert_same(tool, "--files", ",".join(others))
-    assert "Ignoring unknown file" in said.errors
-    assert "Snapshot end offset: 7, epoch: 2" in said.output
+    outcome = assert_same(tool, "--files", ",".join(others))
+    assert "Ignoring unknown file" in outcome.errors
+    assert "Snapshot end offset: 7, epoch: 2" in outcome.output

@@ -112,7 +112,7 @@ def test_a_client_in_go(tmp_path: Path) -> None:
 
 def test_a_client_in_typescript(tmp_path: Path) -> None:
     skip_without("npm")
-    made = required(CLIENTS / "typescript" / ".done").parent
+    packages = required(CLIENTS / "typescript" / ".done").parent
     directory = copy_of("clients/typescript", tmp_path)
-    (directory / "node_modules").symlink_to(made / "node_modules")
+    (directory / "node_modules").symlink_to(packages / "node_modules")
     assert "# pass 1" in run(["npm", "test"], directory)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tests.support.reacting import Client
 
 pytestmark = pytest.mark.java
-opened = pytest.fixture(opened_clients)
+open_client = pytest.fixture(opened_clients)
 NUMBERS = itertools.count()
 
 
@@ -62,18 +62,18 @@ class Side(NamedTuple):
 
     proxy: Proxy
     client: str
-    opened: Callable[[Client], Any]
+    open_client: Callable[[Client], Any]
     name: str
     """The name of a topic, a group or a transactional id."""
     refuse: Callable[[], object]
     """Makes the proxy answer the next request of the row's kind with the error."""
 
     def writer(self, *more: str) -> Any:
-        return self.opened(WRITERS[self.client](self.proxy.bootstrap, *more))
+        return self.open_client(WRITERS[self.client](self.proxy.bootstrap, *more))
 
     def member(self) -> Any:
         assert settle(self.writer().send(self.name, b"1")) == "done"
-        return self.opened(READERS[self.client](self.proxy.bootstrap, self.name, self.name))
+        return self.open_client(READERS[self.client](self.proxy.bootstrap, self.name, self.name))
 
 
 def write(side: Side) -> str:
@@ -133,13 +133,13 @@ ROWS = (
 @pytest.mark.parametrize("client", list(WRITERS))
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.api}-{row.error}")
 def test_a_client_does_as_with_kafka(
-    proxies: list[Proxy], opened: Callable[[Client], Any], row: Row, client: str
+    proxies: list[Proxy], open_client: Callable[[Client], Any], row: Row, client: str
 ) -> None:
     def react(proxy: Proxy) -> tuple[str, frozenset[str]]:
         name = f"beside-kafka-{next(NUMBERS)}"
         api: Any = row.api
         refuse = partial(proxy.faults.add, api, error=row.error, times=1)
-        outcome = row.do(Side(proxy, client, opened, name, refuse))
+        outcome = row.do(Side(proxy, client, open_client, name, refuse))
         assert [fault.hits for fault in proxy.faults] == [1]
         return outcome, row.matters.intersection(asked_after(proxy))
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tests.support.peers import ZooKeeper
 
 CLIENTS = tuple(WRITERS)
-opened = pytest.fixture(opened_clients)
+open_client = pytest.fixture(opened_clients)
 
 
 def values(broker: Broker, topic: str) -> list[bytes | None]:
@@ -35,24 +35,24 @@ def values(broker: Broker, topic: str) -> list[bytes | None]:
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_full_disk_is_tried_again_until_there_is_room(
-    kafka: Broker, kafka_topic: str, opened: Callable[[Client], Any], client: str
+    kafka: Broker, kafka_topic: str, open_client: Callable[[Client], Any], client: str
 ) -> None:
-    writer = opened(WRITERS[client](kafka.bootstrap))
+    writer = open_client(WRITERS[client](kafka.bootstrap))
     assert settle(writer.send(kafka_topic, b"1")) == "done"
     with kafka.faults.add(broker="disk_full"):
-        kept = writer.send(kafka_topic, b"2")
+        waiting = writer.send(kafka_topic, b"2")
         kafka.wait_for_requests("Produce", error="KAFKA_STORAGE_ERROR", count=2)
-        assert not kept.done()
-    assert settle(kept) == "done"
+        assert not waiting.done()
+    assert settle(waiting) == "done"
     assert values(kafka, kafka_topic) == [b"1", b"2"]
 
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_slow_sync_is_waited_for(
-    kafka: Broker, opened: Callable[[Client], Any], client: str
+    kafka: Broker, open_client: Callable[[Client], Any], client: str
 ) -> None:
     kafka.create_topic("synced", config={"flush.messages": 1})
-    writer = opened(WRITERS[client](kafka.bootstrap, **PATIENT[client]))
+    writer = open_client(WRITERS[client](kafka.bootstrap, **PATIENT[client]))
     assert settle(writer.send("synced", b"1")) == "done"
     with kafka.faults.add(broker="slow_sync", delay_ms=300):
         assert settle(writer.send("synced", b"2")) == "done"
@@ -63,19 +63,19 @@ def test_a_slow_sync_is_waited_for(
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_pause_is_sat_out(
-    kafka: Broker, kafka_topic: str, opened: Callable[[Client], Any], client: str
+    kafka: Broker, kafka_topic: str, open_client: Callable[[Client], Any], client: str
 ) -> None:
     """It is longer than the clients' time-outs: they connect again, and write nothing twice."""
-    writer = opened(WRITERS[client](kafka.bootstrap, **IMPATIENT[client]))
-    reader = opened(READERS[client](kafka.bootstrap, kafka_topic, **IMPATIENT[client]))
+    writer = open_client(WRITERS[client](kafka.bootstrap, **IMPATIENT[client]))
+    reader = open_client(READERS[client](kafka.bootstrap, kafka_topic, **IMPATIENT[client]))
     assert settle(writer.send(kafka_topic, b"1")) == "done"
     assert settle(reader.read(1)) == "done"
     with kafka.faults.add(broker="paused") as fault:
-        sent = writer.send(kafka_topic, b"2")
-        read = reader.read(2)
+        delivery = writer.send(kafka_topic, b"2")
+        reading = reader.read(2)
         fault.wait(4, DEADLINE_S)
-        assert not sent.done()
-    assert (settle(sent), settle(read)) == ("done", "done")
+        assert not delivery.done()
+    assert (settle(delivery), settle(reading)) == ("done", "done")
     assert values(kafka, kafka_topic) == reader.values == [b"1", b"2"]
 
 
@@ -83,18 +83,18 @@ def test_a_pause_is_sat_out(
 # of connections that are refused, and pytest counts them against whatever test runs then.
 @pytest.mark.parametrize("client", ["confluent", "aiokafka"])
 def test_a_kill_is_outlived(
-    kafka: Broker, kafka_topic: str, opened: Callable[[Client], Any], client: str
+    kafka: Broker, kafka_topic: str, open_client: Callable[[Client], Any], client: str
 ) -> None:
     """Producer and group member go on with the same objects; no record is lost or doubled."""
-    writer = opened(WRITERS[client](kafka.bootstrap))
-    member = opened(READERS[client](kafka.bootstrap, kafka_topic, "g"))
+    writer = open_client(WRITERS[client](kafka.bootstrap))
+    member = open_client(READERS[client](kafka.bootstrap, kafka_topic, "g"))
     for value in (b"1", b"2"):
         assert settle(writer.send(kafka_topic, value)) == "done"
     assert settle(member.read(2)) == "done"
     assert settle(member.commit()) == "done"
     with kafka.faults.add(broker="killed"):
-        sent = writer.send(kafka_topic, b"3")
-    assert settle(sent) == "done"
+        delivery = writer.send(kafka_topic, b"3")
+    assert settle(delivery) == "done"
     assert settle(member.read(3)) == "done"
     assert settle(member.commit()) == "done"
     assert values(kafka, kafka_topic) == member.values == [b"1", b"2", b"3"]
@@ -103,7 +103,7 @@ def test_a_kill_is_outlived(
 
 @pytest.mark.java
 def test_a_lost_session_with_zookeeper_is_not_felt(
-    zookeeper: ZooKeeper, opened: Callable[[Client], Any]
+    zookeeper: ZooKeeper, open_client: Callable[[Client], Any]
 ) -> None:
     """The broker registers again; connected clients go on with their partitions."""
     config = {
@@ -112,7 +112,7 @@ def test_a_lost_session_with_zookeeper_is_not_felt(
     }
     with Broker(topics=["orders"], config=config) as broker:
         tree = broker.call(lambda: broker._node.app.cluster.tree)
-        writers = {name: opened(WRITERS[name](broker.bootstrap)) for name in CLIENTS}
+        writers = {name: open_client(WRITERS[name](broker.bootstrap)) for name in CLIENTS}
         for writer in writers.values():
             assert settle(writer.send("orders", b"before")) == "done"
         session = tree.session_id

@@ -42,9 +42,9 @@ class Sender:
 
     def send(self, *values: str) -> None:
         for value in values:
-            self.producer.produce("t", value, on_delivery=self._told)
+            self.producer.produce("t", value, on_delivery=self._note_result)
 
-    def _told(self, error: ClientError | None, _message: Message) -> None:
+    def _note_result(self, error: ClientError | None, _message: Message) -> None:
         if error is not None:
             self.errors.append(error.name())
 
@@ -72,8 +72,8 @@ def log_end(cluster: Cluster, broker_id: int) -> int:
     return end
 
 
-def wait_for_texts(cluster: Cluster, broker_id: int, *wanted: str) -> None:
-    wait_until(lambda: texts(cluster, broker_id) == [*wanted], f"{wanted} on broker {broker_id}")
+def wait_for_texts(cluster: Cluster, broker_id: int, *values: str) -> None:
+    wait_until(lambda: texts(cluster, broker_id) == [*values], f"{values} on broker {broker_id}")
 
 
 ONCE = {"message.send.max.retries": 0}
@@ -149,18 +149,18 @@ def test_a_slow_follower_delays_what_is_committed(cluster: Cluster) -> None:
 
 
 def test_stale_metadata_lead_a_client_to_the_old_leader(cluster: Cluster) -> None:
-    held = [cluster.hold_metadata(n, may_miss=True) for n in range(3)]
+    faults = [cluster.hold_metadata(n, may_miss=True) for n in range(3)]
     cluster.make_leader(1, "t")
     sender = Sender(cluster)
     sender.send("x")
     cluster.broker(0).wait_for_requests("Produce", error="NOT_LEADER_OR_FOLLOWER", timeout_s=WAIT_S)
-    shown = AdminClient({"bootstrap.servers": cluster.bootstrap}).list_topics("t", WAIT_S)
-    assert shown.topics["t"].partitions[0].leader == 0
-    for fault in held:
+    metadata = AdminClient({"bootstrap.servers": cluster.bootstrap}).list_topics("t", WAIT_S)
+    assert metadata.topics["t"].partitions[0].leader == 0
+    for fault in faults:
         fault.remove()
     assert sender.flush() == []
     assert texts(cluster, 1) == ["x"]
-    assert sum(fault.hits for fault in held) > 0
+    assert sum(fault.hits for fault in faults) > 0
 
 
 def test_the_chosen_broker_is_the_controller(cluster: Cluster) -> None:

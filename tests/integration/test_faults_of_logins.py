@@ -58,14 +58,14 @@ def broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "told"),
+    ("mechanism", "sentence"),
     [
         ("PLAIN", "Authentication failed: Invalid username or password"),
         ("SCRAM-SHA-512", "due to invalid credentials with SASL mechanism SCRAM-SHA-512"),
     ],
 )
 async def test_logins_are_refused_as_for_a_wrong_password(
-    broker: Broker, mechanism: str, told: str, caplog: pytest.LogCaptureFixture
+    broker: Broker, mechanism: str, sentence: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with broker.faults.add(login="wrong_password", user="alice", times=2) as fault:
         bob = Writer(broker.client_config("confluent-kafka", user="bob", mechanism=mechanism))
@@ -75,12 +75,12 @@ async def test_logins_are_refused_as_for_a_wrong_password(
         alice.settle()
         assert fault.hits == 2
         refused = [e for e in alice.errors if e.code() == KafkaError._AUTHENTICATION]
-        assert [told in error.str() for error in refused] == [True, True]
+        assert [sentence in error.str() for error in refused] == [True, True]
     with broker.faults.add(login="wrong_password", times=1):
         settings = broker.client_config("aiokafka", mechanism=mechanism)
         with pytest.raises(KafkaConnectionError):
             await write_by_aiokafka(settings)
-        assert told in caplog.text
+        assert sentence in caplog.text
         await write_by_aiokafka(settings)
 
 
@@ -111,11 +111,11 @@ async def test_a_login_takes_long_by_the_clock_of_the_broker(broker: Broker, log
         await asyncio.to_thread(writer.settle)
         assert writer.errors == []
     with broker.faults.add(login=login, delay_ms=20_000, times=1) as fault:
-        written = asyncio.create_task(write_by_aiokafka(broker.client_config("aiokafka")))
+        delivery = asyncio.create_task(write_by_aiokafka(broker.client_config("aiokafka")))
         await fault.wait_async(1, SECONDS)
-        assert not written.done()
+        assert not delivery.done()
         fault.remove()  # those that wait go on at once
-        await written
+        await delivery
 
 
 async def test_a_tls_handshake_is_cut() -> None:

@@ -49,10 +49,10 @@ if TYPE_CHECKING:
 CLIENTS = tuple(WRITERS)
 
 
-opened = pytest.fixture(opened_clients)
+open_client = pytest.fixture(opened_clients)
 
 
-def asked(broker: Broker, api: str) -> int:
+def request_count(broker: Broker, api: str) -> int:
     """Return how many requests of a kind clients sent."""
     return Counter(request.api for request in broker.requests)[api]
 
@@ -63,13 +63,13 @@ class Sending(NamedTuple):
     name: str
     rule: dict[str, Any]
     outcome: str = "done"
-    written: int = 1
+    record_count: int = 1
     asks_again: str = "Produce"
     """The request that it has to send at least twice."""
 
 
 FORBIDDEN = "TOPIC_AUTHORIZATION_FAILED"
-REFUSED: dict[str, Any] = {"written": 0, "asks_again": ""}
+REFUSED: dict[str, Any] = {"record_count": 0, "asks_again": ""}
 METADATA: dict[str, Any] = {"asks_again": "Metadata"}
 SENDING = (
     Sending("retriable error", {"error": "NOT_LEADER_OR_FOLLOWER", "times": 2}),
@@ -91,39 +91,39 @@ SENDING = (
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("row", SENDING, ids=lambda row: row.name)
 def test_a_producer(
-    kafka: Broker, kafka_topic: str, opened: Callable[[Client], Any], row: Sending, client: str
+    kafka: Broker, kafka_topic: str, open_client: Callable[[Client], Any], row: Sending, client: str
 ) -> None:
     rule = {"api": "Produce", "times": 1, "topic": kafka_topic, **row.rule}
     with kafka.faults.add(**rule) as fault:
-        writer = opened(WRITERS[client](kafka.bootstrap))
+        writer = open_client(WRITERS[client](kafka.bootstrap))
         assert settle(writer.send(kafka_topic, b"1")) == row.outcome
     assert fault.hits == rule["times"]
-    assert len(kafka.records(kafka_topic)) == row.written
+    assert len(kafka.records(kafka_topic)) == row.record_count
     if row.asks_again:
-        assert asked(kafka, row.asks_again) >= 2
+        assert request_count(kafka, row.asks_again) >= 2
 
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_an_answer_comes_late(
-    kafka: Broker, kafka_topic: str, opened: Callable[[Client], Any], client: str
+    kafka: Broker, kafka_topic: str, open_client: Callable[[Client], Any], client: str
 ) -> None:
     """By the broker's clock: not before it is moved, and at once then."""
-    writer = opened(WRITERS[client](kafka.bootstrap))
+    writer = open_client(WRITERS[client](kafka.bootstrap))
     assert settle(writer.send(kafka_topic, b"1")) == "done"
     with kafka.faults.add("Produce", delay_ms=20_000, times=1) as fault:
-        sent = writer.send(kafka_topic, b"2")
+        delivery = writer.send(kafka_topic, b"2")
         fault.wait(1)
-        assert not sent.done()
+        assert not delivery.done()
         kafka.clock.advance(seconds=20)
-        assert settle(sent) == "done"
+        assert settle(delivery) == "done"
     assert [record.value for record in kafka.records(kafka_topic)] == [b"1", b"2"]
 
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_connection_that_is_not_read_is_left_and_the_record_sent_anew(
-    kafka: Broker, kafka_topic: str, opened: Callable[[Client], Any], client: str
+    kafka: Broker, kafka_topic: str, open_client: Callable[[Client], Any], client: str
 ) -> None:
-    writer = opened(WRITERS[client](kafka.bootstrap, **IMPATIENT[client]))
+    writer = open_client(WRITERS[client](kafka.bootstrap, **IMPATIENT[client]))
     assert settle(writer.send(kafka_topic, b"1")) == "done"
     with kafka.faults.add("Produce", hold=True, times=1) as fault:
         assert settle(writer.send(kafka_topic, b"2")) == "done"
@@ -134,10 +134,10 @@ def test_a_connection_that_is_not_read_is_left_and_the_record_sent_anew(
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_an_answer_that_comes_twice_writes_nothing_twice(
-    kafka: Broker, kafka_topic: str, opened: Callable[[Client], Any], client: str
+    kafka: Broker, kafka_topic: str, open_client: Callable[[Client], Any], client: str
 ) -> None:
     """Some clients ignore the second answer, some close the connection; then they go on."""
-    writer = opened(WRITERS[client](kafka.bootstrap))
+    writer = open_client(WRITERS[client](kafka.bootstrap))
     with kafka.faults.add("Produce", twice=True, times=1) as fault:
         for value in (b"1", b"2", b"3"):
             assert settle(writer.send(kafka_topic, value)) == "done"
@@ -166,19 +166,19 @@ READING = (
 def test_a_consumer_reads_everything_once_and_in_order(
     kafka: Broker,
     kafka_topic: str,
-    opened: Callable[[Client], Any],
+    open_client: Callable[[Client], Any],
     rule: dict[str, Any],
     client: str,
 ) -> None:
-    wanted = [b"%d" % number for number in range(20)]
-    for value in wanted:
+    originals = [b"%d" % number for number in range(20)]
+    for value in originals:
         kafka.produce(kafka_topic, value)
     with kafka.faults.add(**{"api": "Fetch", "times": 1, **rule}) as fault:
         settings = IMPATIENT[client] if "hold" in rule else {}
-        reader = opened(READERS[client](kafka.bootstrap, kafka_topic, **settings))
-        assert settle(reader.read(len(wanted))) == "done"
+        reader = open_client(READERS[client](kafka.bootstrap, kafka_topic, **settings))
+        assert settle(reader.read(len(originals))) == "done"
         assert fault.hits == 1
-    assert reader.values == wanted
+    assert reader.values == originals
 
 
 # --- groups -------------------------------------------------------------------------------------
@@ -203,23 +203,25 @@ IN_GROUP = (
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("row", IN_GROUP, ids=lambda row: "-".join(map(str, row.rule.values())))
 def test_a_member_finds_its_way_back(
-    kafka: Broker, kafka_topic: str, opened: Callable[[Client], Any], row: InGroup, client: str
+    kafka: Broker, kafka_topic: str, open_client: Callable[[Client], Any], row: InGroup, client: str
 ) -> None:
-    member = opened(READERS[client](kafka.bootstrap, kafka_topic, "g"))
+    member = open_client(READERS[client](kafka.bootstrap, kafka_topic, "g"))
     assert settle(member.poll_until(lambda: member.assigned == [0])) == "done"
-    before = asked(kafka, row.then)
+    old_count = request_count(kafka, row.then)
 
     def is_back() -> bool:
         if kafka.groups["g"] == "PreparingRebalance":
             # It came as somebody else, and the broker waits for whom it was.
             kafka.clock.advance(minutes=6)
-        return asked(kafka, row.then) > before and kafka.groups["g"] == "Stable"
+        return request_count(kafka, row.then) > old_count and kafka.groups["g"] == "Stable"
 
     with kafka.faults.add(**row.rule, group="g", times=1) as fault:
         assert settle(member.poll_until(lambda: fault.hits == 1 and is_back())) == "done"
-    beats = asked(kafka, "Heartbeat")
+    beats = request_count(kafka, "Heartbeat")
     well = member.poll_until(
-        lambda: is_back() and member.assigned == [0] and asked(kafka, "Heartbeat") > beats + 1
+        lambda: (
+            is_back() and member.assigned == [0] and request_count(kafka, "Heartbeat") > beats + 1
+        )
     )
     assert settle(well) == "done"
     assert member.revoked == (row.then == "JoinGroup")
@@ -245,13 +247,13 @@ JOINING = (
 def test_a_consumer_joins_over_it(
     kafka: Broker,
     kafka_topic: str,
-    opened: Callable[[Client], Any],
+    open_client: Callable[[Client], Any],
     rule: dict[str, Any],
     client: str,
 ) -> None:
     kafka.produce(kafka_topic, b"1")
     with kafka.faults.add(**rule, times=1) as fault:
-        member = opened(READERS[client](kafka.bootstrap, kafka_topic, "g"))
+        member = open_client(READERS[client](kafka.bootstrap, kafka_topic, "g"))
         assert settle(member.read(1)) == "done"
         assert fault.hits == 1
     assert kafka.groups == {"g": "Stable"}
@@ -270,14 +272,14 @@ COMMITS = (
 def test_a_commit(
     kafka: Broker,
     kafka_topic: str,
-    opened: Callable[[Client], Any],
+    open_client: Callable[[Client], Any],
     rule: dict[str, str],
     client: str,
 ) -> None:
     error = rule.get("error", "")
     outcome = error if error == "GROUP_AUTHORIZATION_FAILED" else "done"
     kafka.produce(kafka_topic, b"1")
-    member = opened(READERS[client](kafka.bootstrap, kafka_topic, "g"))
+    member = open_client(READERS[client](kafka.bootstrap, kafka_topic, "g"))
     assert settle(member.read(1)) == "done"
     with kafka.faults.add("OffsetCommit", **rule, times=1) as fault:
         assert settle(member.commit()) == outcome
@@ -294,10 +296,10 @@ FENCED = {ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH, -144}
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("api", ["EndTxn", "AddPartitionsToTxn"])
 def test_a_producer_that_is_fenced_says_so_and_is_lost(
-    kafka: Broker, kafka_topic: str, opened: Callable[[Client], Any], api: str, client: str
+    kafka: Broker, kafka_topic: str, open_client: Callable[[Client], Any], api: str, client: str
 ) -> None:
     """The error is Kafka's code in the versions of these clients."""
-    writer = opened(WRITERS[client](kafka.bootstrap, "t"))
+    writer = open_client(WRITERS[client](kafka.bootstrap, "t"))
     writer.begin()
     code = 0
     with kafka.faults.add(api, error="INVALID_PRODUCER_EPOCH", times=1) as fault:
@@ -327,15 +329,15 @@ def test_a_producer_that_is_fenced_says_so_and_is_lost(
 def test_a_transaction_is_committed_over_it(
     kafka: Broker,
     kafka_topic: str,
-    opened: Callable[[Client], Any],
+    open_client: Callable[[Client], Any],
     rule: dict[str, Any],
     client: str,
 ) -> None:
     with kafka.faults.add(**rule, times=2) as fault:
-        writer = opened(WRITERS[client](kafka.bootstrap, "t"))
+        writer = open_client(WRITERS[client](kafka.bootstrap, "t"))
         writer.begin()
         assert settle(writer.send(kafka_topic, b"1")) == "done"
         assert settle(writer.commit()) == "done"
         assert fault.hits == 2
-    found = kafka.wait_for(kafka_topic, 1)
-    assert [record.value for record in found] == [b"1"]
+    records = kafka.wait_for(kafka_topic, 1)
+    assert [record.value for record in records] == [b"1"]

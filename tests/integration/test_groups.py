@@ -172,8 +172,8 @@ async def test_a_commit_of_a_stranger_is_refused_and_logged(
 async def test_groups_are_listed_and_described(broker: InProcessBroker) -> None:
     async with await broker.connect() as client:
         member_id, _ = await stable_member(client)
-        (listed,) = (await client.call(ListGroupsRequest(), 5)).groups
-        assert (listed.group_id, listed.group_state, listed.protocol_type, listed.group_type) == (
+        (row,) = (await client.call(ListGroupsRequest(), 5)).groups
+        assert (row.group_id, row.group_state, row.protocol_type, row.group_type) == (
             "g",
             "Stable",
             "consumer",
@@ -261,10 +261,10 @@ def group(
     if reason is not None:
         pytest.skip(f"not run: {reason}")
     settings = {"group.min.session.timeout.ms": "1000", "offsets.topic.num.partitions": "3"}
-    made = ClassicGroup(new_broker(settings=settings), tmp_path)
-    made.client = client
-    yield made
-    stop_all(made.members.values())
+    new_group = ClassicGroup(new_broker(settings=settings), tmp_path)
+    new_group.client = client
+    yield new_group
+    stop_all(new_group.members.values())
 
 
 @pytest.mark.parametrize("client", CLASSIC_CLIENTS)

@@ -93,7 +93,7 @@ def commit_alone(address: str, offset: int, metadata: str) -> None:
 
 def what_is_stored(host: str, port: int) -> dict[str, Any]:
     """Return every group with its offsets and state, once it is loaded."""
-    found: dict[str, Any] = {}
+    stored: dict[str, Any] = {}
     with WireClient(host, port, timeout_s=READY_S) as client:
         for group_id in ("loner", "readers", "transactions", "old"):
             answer: dict[str, Any] = {"error_code": LOAD_IN_PROGRESS}
@@ -111,10 +111,10 @@ def what_is_stored(host: str, port: int) -> dict[str, Any]:
             }
             described = client.call("describe_groups", 4, groups=[group_id])["groups"][0]
             state = described["group_state"], described["protocol_type"]
-            found[group_id] = offsets, state
+            stored[group_id] = offsets, state
         old = [{"name": TOPIC, "partition_indexes": [0]}]
-        found["in the tree"] = client.call("offset_fetch", 0, group_id="old", topics=old)["topics"]
-    return found
+        stored["in the tree"] = client.call("offset_fetch", 0, group_id="old", topics=old)["topics"]
+    return stored
 
 
 def store_everything(address: str, host: str, port: int) -> list[str]:
@@ -225,10 +225,10 @@ def test_kafkas_group_command_works(new_broker: Callable[..., Minibroker]) -> No
     commit_alone(broker.address, 3, "by hand")
 
     # Its own limit is 5 s, with the start of its client; then it does nothing, and ends with 0.
-    where = ["--bootstrap-server", broker.address, "--timeout", str(int(READY_S * 1000))]
+    options = ["--bootstrap-server", broker.address, "--timeout", str(int(READY_S * 1000))]
 
     def run(*arguments: str) -> str:
-        return java.run_java(java.KAFKA_39, GROUP_COMMAND, *where, *arguments)
+        return java.run_java(java.KAFKA_39, GROUP_COMMAND, *options, *arguments)
 
     assert set(run("--list").split()) >= {"readers", "loner"}
     lines = [line.split() for line in run("--describe", "--all-groups").splitlines()]

@@ -82,7 +82,7 @@ async def test_a_disk_that_hangs_stops_its_own_partitions_only(rig: Rig) -> None
         log = running.partitions.get("rolled", 0).log
         assert len(log.segments) > 1
 
-        before = rig.checkpoint()
+        old_checkpoint = rig.checkpoint()
         rig.clock.advance(CHECKPOINT_MS)
         rig.clock.advance(RETENTION_CHECK_MS)
         assert log.log_start_offset > 0  # retention
@@ -100,7 +100,7 @@ async def test_a_disk_that_hangs_stops_its_own_partitions_only(rig: Rig) -> None
         await rig.create("made", rig.quick)
         assert await produced(client, "made") == 0
         await running.broker.cluster.delete_topic("left")  # waits for its directory's worker
-        assert rig.checkpoint() != before
+        assert rig.checkpoint() != old_checkpoint
         assert not stuck.done()
         assert files.calls_below(rig.hung) <= CHANGES_OF_THE_LOOP
 

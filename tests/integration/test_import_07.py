@@ -110,9 +110,9 @@ def test_each_group_goes_on_at_the_next_record(
             *("--zookeeper", tree, "--table", str(tmp_path / topic)),
         )
         assert (ran.code, ran.errors) == (0, "")
-        read = RECORDED[topic]["read"]
-        assert sum(line.startswith("group has-read-") for line in ran.lines) == len(read)
-        for count, (_, positions) in enumerate(read, 1):
+        recorded = RECORDED[topic]["read"]
+        assert sum(line.startswith("group has-read-") for line in ran.lines) == len(recorded)
+        for count, (_, positions) in enumerate(recorded, 1):
             for stored in positions:
                 number = int(stored[len(f"{BROKER}-")])
                 if (LOGS / f"{topic}-{number}").exists():

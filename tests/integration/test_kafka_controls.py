@@ -62,13 +62,13 @@ class Mixed:
         self.address = ",".join(addresses)
         self.admin = AdminClient({"bootstrap.servers": self.address})
         for broker in (self.kafka, *self.minibrokers.values()):
-            asked = AdminClient({"bootstrap.servers": broker.address})
+            admin = AdminClient({"bootstrap.servers": broker.address})
             wait_until(
-                lambda asked=asked: len(asked.list_topics(timeout=WAIT_S).brokers) == 3,  # type: ignore[misc]
+                lambda admin=admin: len(admin.list_topics(timeout=WAIT_S).brokers) == 3,  # type: ignore[misc]
                 "each broker knows all three",
                 WAIT_S,
             )
-            assert asked.list_topics(timeout=WAIT_S).controller_id == KAFKA
+            assert admin.list_topics(timeout=WAIT_S).controller_id == KAFKA
 
     def kill(self) -> None:
         """End all of them at once."""
@@ -134,7 +134,7 @@ class Mixed:
         """Produce so many records to each partition with acks=all; none may fail."""
         errors: list[str] = []
 
-        def told(error: KafkaError | None, _message: Message) -> None:
+        def note_result(error: KafkaError | None, _message: Message) -> None:
             if error is not None:
                 errors.append(error.name())
 
@@ -143,7 +143,9 @@ class Mixed:
         )
         for number in range(count):
             for index in range(partitions):
-                producer.produce(topic, f"{index}-{number}", partition=index, on_delivery=told)
+                producer.produce(
+                    topic, f"{index}-{number}", partition=index, on_delivery=note_result
+                )
         assert producer.flush(WAIT_S) == 0
         assert errors == []
 
@@ -196,7 +198,9 @@ def test_a_deleted_topic_is_gone_everywhere_and_may_come_back(mixed: Mixed) -> N
     mixed.produce("going", 10)
     mixed.admin.delete_topics(["going"])["going"].result(WAIT_S)
     wait_until(
-        lambda: not [path for found in mixed.directories() for path in found.glob("going-?")],
+        lambda: (
+            not [path for directory in mixed.directories() for path in directory.glob("going-?")]
+        ),
         "no broker has a log of the deleted topic",
         WAIT_S,
     )
@@ -210,8 +214,8 @@ def test_refusals_are_those_of_kafka(mixed: Mixed) -> None:
     mixed.create("asked")
     mixed.produce("asked", 1)
     mixed.wait_until_equal("asked")
-    wanted = [{"topic_id": bytes(16), "name": "asked"}]
-    (topic,) = mixed.call(KAFKA, "metadata", 12, topics=wanted)["topics"]
+    topics = [{"topic_id": bytes(16), "name": "asked"}]
+    (topic,) = mixed.call(KAFKA, "metadata", 12, topics=topics)["topics"]
     for api, version, fields in refused_requests(topic["topic_id"]):
         of_kafka, ours = (mixed.call(n, api, version, **fields) for n in (KAFKA, MINIBROKERS[0]))
         assert ours == of_kafka, (api, version, fields)
@@ -223,8 +227,8 @@ def refused_requests(topic_id: bytes) -> Iterator[tuple[str, int, dict[str, Any]
     for version in range(8):
         for name, index, epoch, replicas in (("asked", 0, -1, [0, 1]), ("gone", 0, 9, [7, 8])):
             state = {"partition_index": index, "leader_epoch": epoch, "replicas": replicas}
-            for found in (topic_id, bytes(15) + b"1") if name == "asked" else (bytes(16),):
-                fields = lead_or_follow(version, name, found, state)
+            for other_id in (topic_id, bytes(15) + b"1") if name == "asked" else (bytes(16),):
+                fields = lead_or_follow(version, name, other_id, state)
                 yield "leader_and_isr", version, {**now, **fields}
                 yield "leader_and_isr", version, {**deposed, **fields}
                 if version >= 2:

@@ -31,12 +31,12 @@ confluent, kafka_python = CLIENTS[0], CLIENTS[1]
 
 def write_everything(address: str, prefix: str) -> dict[str, list[str]]:
     """Write a topic per codec; return topic → values."""
-    written = {}
+    values_of = {}
     for codec in CODECS:
         topic = f"files-{codec}"
         confluent.produce(address, topic, codec, prefix, COUNT)
-        written[topic] = expected(prefix, COUNT)
-    return written
+        values_of[topic] = expected(prefix, COUNT)
+    return values_of
 
 
 @pytest.fixture
@@ -74,22 +74,22 @@ def test_kafka_goes_on_where_minibroker_stopped(
     """Kafka serves the same records, adds its own, and minibroker serves both afterwards."""
     chroot = f"ours-first-{stop}"
     broker = new_broker(zookeeper=f"{zookeeper.connect}/{chroot}", settings=SETTINGS)
-    written = write_everything(broker.address, "ours-")
+    values_of = write_everything(broker.address, "ours-")
     getattr(broker, stop)()
     assert broken_things(broker.data_dir, is_strict=stop == "stop") == []
     wait_until_unregistered(zookeeper, chroot)
 
     kafka = new_kafka(chroot, broker.data_dir)
-    for topic, values in written.items():
+    for topic, values in values_of.items():
         assert confluent.consume(kafka.address, topic, len(values)) == values
     for topic, values in write_everything(kafka.address, "kafkas-").items():
-        written[topic] += values
+        values_of[topic] += values
     getattr(kafka, stop)()
     assert broken_things(broker.data_dir, is_strict=stop == "stop") == []
     wait_until_unregistered(zookeeper, chroot)
 
     broker.start()
-    for topic, values in written.items():
+    for topic, values in values_of.items():
         assert kafka_python.consume(broker.address, topic, len(values)) == values
     broker.stop()
     assert broken_things(broker.data_dir) == []
@@ -104,17 +104,17 @@ def test_minibroker_goes_on_where_kafka_stopped(
 ) -> None:
     """The reverse: directories and znodes are Kafka's own, minibroker adds to them, Kafka reads."""
     kafka = new_kafka("kafka-first", tmp_path / "data")
-    written = write_everything(kafka.address, "kafkas-")
+    values_of = write_everything(kafka.address, "kafkas-")
     kafka.stop()
     assert broken_things(tmp_path / "data") == []
 
     broker = new_broker("data", zookeeper=f"{zookeeper.connect}/kafka-first", settings=SETTINGS)
-    for topic, values in written.items():
+    for topic, values in values_of.items():
         assert confluent.consume(broker.address, topic, len(values)) == values
     for topic, values in write_everything(broker.address, "ours-").items():
-        written[topic] += values
+        values_of[topic] += values
     broker.stop()
 
     kafka.start()
-    for topic, values in written.items():
+    for topic, values in values_of.items():
         assert kafka_python.consume(kafka.address, topic, len(values)) == values

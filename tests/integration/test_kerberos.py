@@ -38,7 +38,7 @@ from tests.support import kerberos_dialogues as dialogues  # noqa: E402  needs l
 from tests.support.kerberos_dialogues import KERBEROS  # noqa: E402  as above
 
 HOST = "localhost"
-SEEN = json.loads(RECORDED.read_text())
+NOTES = json.loads(RECORDED.read_text())
 DIFFERENCES = {
     # So that clients of Kafka 0.9 come in.
     "a_ticket_without_a_handshake": "3.9.1"
@@ -85,7 +85,7 @@ def address(broker: Broker) -> str:
 
 @pytest.mark.parametrize("name", dialogues.DIALOGUES)
 def test_a_client_sees_what_kafka_lets_it_see(name: str, broker: Broker, kdc: Kdc) -> None:
-    expected = SEEN[name]
+    expected = NOTES[name]
     if isinstance(expected, dict):
         expected = expected[DIFFERENCES[name]]
     port = broker._node.app.ports[KERBEROS]
@@ -93,8 +93,8 @@ def test_a_client_sees_what_kafka_lets_it_see(name: str, broker: Broker, kdc: Kd
 
 
 def test_every_recorded_dialogue_is_played() -> None:
-    assert SEEN.keys() == dialogues.DIALOGUES.keys()
-    assert DIFFERENCES.keys() == {name for name, seen in SEEN.items() if isinstance(seen, dict)}
+    assert NOTES.keys() == dialogues.DIALOGUES.keys()
+    assert DIFFERENCES.keys() == {name for name, notes in NOTES.items() if isinstance(notes, dict)}
 
 
 @pytest.mark.skipif(shutil.which("kcat") is None, reason="kcat is not installed")
@@ -158,8 +158,11 @@ def test_our_own_client_logs_in_with_a_ticket(
         "ssl.truststore.certificates": authority_pem(),
     }
     if way == "names of librdkafka":
-        named = {"sasl.kerberos.keytab": kdc.keytab(ALICE), "sasl.kerberos.principal": ALICE}
-        settings = for_reader({**settings, **named, "sasl.mechanisms": "GSSAPI"})
+        ticket_settings = {
+            "sasl.kerberos.keytab": kdc.keytab(ALICE),
+            "sasl.kerberos.principal": ALICE,
+        }
+        settings = for_reader({**settings, **ticket_settings, "sasl.mechanisms": "GSSAPI"})
     else:
         module = "com.sun.security.auth.module.Krb5LoginModule"
         settings["sasl.jaas.config"] = f"{module} required {ticket[way]};"
@@ -213,8 +216,8 @@ def test_clients_write_and_read_with_a_keytab(
     ]
     for case in cases:
         broker.create_topic(case["topic"])
-    found = outcomes_of(client, cases)
-    assert found == {name: {"read": name} for name in (KERBEROS, BEHIND_TLS)}
+    outcomes = outcomes_of(client, cases)
+    assert outcomes == {name: {"read": name} for name in (KERBEROS, BEHIND_TLS)}
 
 
 def test_a_failed_login_names_the_reason(

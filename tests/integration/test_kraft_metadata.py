@@ -352,11 +352,11 @@ async def check_answers(node: Node, metadata: Metadata) -> None:
     answered = await answered_metadata(client, metadata.configs)
     for name, topic in answered.topics.items():
         assert topic.id == metadata.topics[name].id
-        for partition, before in zip(
+        for partition, old_partition in zip(
             topic.partitions, metadata.topics[name].partitions, strict=True
         ):
             assert (partition.replicas, partition.isr, partition.leader) == ((0,), (0,), 0)
-            assert partition.leader_epoch > before.leader_epoch
+            assert partition.leader_epoch > old_partition.leader_epoch
     assert answered.topics.keys() == metadata.topics.keys()
     assert answered.configs == metadata.configs
     assert answered.quotas == metadata.quotas

@@ -49,13 +49,13 @@ REFUSED: list[tuple[dict[str, str | None], str]] = [
     ({COUNT: "0"}, ""),
     ({RATE: "0"}, "0"),
 ]
-TAKEN: list[tuple[dict[str, str | None], str]] = [
+ACCEPTED: list[tuple[dict[str, str | None], str]] = [
     ({EXTRA + COUNT: "5", EXTRA + RATE: "5"}, ""),
     ({"listener.name.nobody.max.connections": "0"}, "0"),
 ]
 
 
-class Asked:
+class LimitedBroker:
     """One broker and the connections to it."""
 
     def __init__(self, stack: ExitStack, port: int, extra: int) -> None:
@@ -70,8 +70,8 @@ class Asked:
     def alter(self, values: Mapping[str, str | None]) -> None:
         """Alter settings of the broker; return when they are in force."""
         assert alter_by(self.tool, values) == (0, None)
-        wanted = {name: text for name, text in values.items() if text is not None}
-        wait_until(lambda: self._in_force(values) == wanted, f"in force: {values}")
+        expected = {name: text for name, text in values.items() if text is not None}
+        wait_until(lambda: self._in_force(values) == expected, f"in force: {values}")
 
     def _in_force(self, names: Mapping[str, str | None]) -> dict[str, str]:
         resource = {"resource_type": 4, "resource_name": "0", "configuration_keys": list(names)}
@@ -111,10 +111,10 @@ class Asked:
 
     def is_quick(self, port: int) -> bool:
         """Return whether a connection is served before the time that a rate holds one."""
-        begun = monotonic()
+        begin_s = monotonic()
         with WireClient(HOST, port) as client:
             client.call("api_versions", 0)
-        return monotonic() - begun < SLOW_S
+        return monotonic() - begin_s < SLOW_S
 
 
 def hears(client: WireClient, within_s: float = UNHEARD_S) -> bool:
@@ -133,60 +133,60 @@ def is_answered(client: WireClient) -> bool:
     return hears(client, 60) and bool(client.receive_frame())
 
 
-def check_counts(asked: Asked) -> None:
+def check_counts(target: LimitedBroker) -> None:
     """A listener has a number of its own; a larger one acts at once."""
-    asked.alter({EXTRA + COUNT: "2"})
-    first, second = asked.served(asked.extra), asked.served(asked.extra)
-    third = asked.waiting(asked.extra)
-    assert asked.served(asked.port)
-    asked.alter({EXTRA + COUNT: "3"})
+    target.alter({EXTRA + COUNT: "2"})
+    first, second = target.served(target.extra), target.served(target.extra)
+    third = target.waiting(target.extra)
+    assert target.served(target.port)
+    target.alter({EXTRA + COUNT: "3"})
     assert is_answered(third)
-    fourth = asked.waiting(asked.extra)
+    fourth = target.waiting(target.extra)
     first.close()
     assert is_answered(fourth)
     for client in (second, third, fourth):
         client.close()
-    asked.alter({EXTRA + COUNT: None})
+    target.alter({EXTRA + COUNT: None})
 
 
-def check_rates(asked: Asked) -> None:
+def check_rates(target: LimitedBroker) -> None:
     """A listener has a rate of its own. The protected one has the broker's for itself."""
-    asked.alter({EXTRA + RATE: "1"})
+    target.alter({EXTRA + RATE: "1"})
     # Ten in ten seconds, and those before count.
-    wait_until(lambda: not asked.is_quick(asked.extra), "the rate is reached")
-    wait_until(lambda: asked.is_quick(asked.port), "no rate holds it", SLOW_S * 3)
-    asked.alter({EXTRA + RATE: None})
-    wait_until(lambda: asked.is_quick(asked.extra), "no rate holds it", SLOW_S * 3)
-    asked.alter({RATE: "1", OWN + RATE: "1000"})
-    wait_until(lambda: not asked.is_quick(asked.extra), "the rate is reached")
-    wait_until(lambda: asked.is_quick(asked.port), "no rate holds it", SLOW_S * 3)
-    asked.alter({OWN + RATE: None})
-    wait_until(lambda: not asked.is_quick(asked.port), "the rate is reached")
-    asked.alter({RATE: None})
+    wait_until(lambda: not target.is_quick(target.extra), "the rate is reached")
+    wait_until(lambda: target.is_quick(target.port), "no rate holds it", SLOW_S * 3)
+    target.alter({EXTRA + RATE: None})
+    wait_until(lambda: target.is_quick(target.extra), "no rate holds it", SLOW_S * 3)
+    target.alter({RATE: "1", OWN + RATE: "1000"})
+    wait_until(lambda: not target.is_quick(target.extra), "the rate is reached")
+    wait_until(lambda: target.is_quick(target.port), "no rate holds it", SLOW_S * 3)
+    target.alter({OWN + RATE: None})
+    wait_until(lambda: not target.is_quick(target.port), "the rate is reached")
+    target.alter({RATE: None})
 
 
-def check_protection(asked: Asked) -> None:
+def check_protection(target: LimitedBroker) -> None:
     """The protected listener takes a place of another one; the one that was silent longest goes."""
-    asked.alter({COUNT: f"{FULL}", OWN + COUNT: "1000"})
-    others, client = asked.fill(asked.extra)
+    target.alter({COUNT: f"{FULL}", OWN + COUNT: "1000"})
+    others, client = target.fill(target.extra)
     others[0].call("api_versions", 0)
-    more = asked.served(asked.port)
+    more = target.served(target.port)
     assert closed_of(others) == [others.pop(1)]
-    for known in others:
-        known.call("api_versions", 0)
+    for open_client in others:
+        open_client.call("api_versions", 0)
     assert not hears(client)
     more.close()
     assert is_answered(client)
-    asked.alter({COUNT: f"{FULL // 2}"})
+    target.alter({COUNT: f"{FULL // 2}"})
     assert len(others) > FULL // 2
     wait_until(lambda: others[FULL // 4] in closed_of(others), "those beyond the number are closed")
     others[-1].call("api_versions", 0)
-    late = asked.waiting(asked.extra)
-    assert asked.served(asked.port)
+    late = target.waiting(target.extra)
+    assert target.served(target.port)
     # Its own number is the broker's, where it has none.
-    asked.alter({OWN + COUNT: None})
-    _, own = asked.fill(asked.port)
-    asked.alter({COUNT: None})
+    target.alter({OWN + COUNT: None})
+    _, own = target.fill(target.port)
+    target.alter({COUNT: None})
     assert is_answered(own)
     assert is_answered(late)
 
@@ -195,16 +195,17 @@ def walk(port: int, extra: int) -> list[tuple[int, str]]:
     """Check the limits of one broker; return what it answers to alterations."""
     with ExitStack() as stack:
         stack.callback(alter, port, dict.fromkeys(ALTERED))
-        asked = Asked(stack, port, extra)
-        found = [alter_by(asked.tool, values, broker) for values, broker in REFUSED]
-        for values, broker in TAKEN:
-            found.append(alter_by(asked.tool, values, broker))
-            found.append(alter_by(asked.tool, dict.fromkeys(values), broker))
-        check_counts(asked)
-        check_rates(asked)
-        check_protection(asked)
+        target = LimitedBroker(stack, port, extra)
+        replies = [alter_by(target.tool, values, broker) for values, broker in REFUSED]
+        for values, broker in ACCEPTED:
+            replies.append(alter_by(target.tool, values, broker))
+            replies.append(alter_by(target.tool, dict.fromkeys(values), broker))
+        check_counts(target)
+        check_rates(target)
+        check_protection(target)
         return [
-            (code, (text or "").removeprefix(WRAPPED).partition(" for ")[0]) for code, text in found
+            (code, (text or "").removeprefix(WRAPPED).partition(" for ")[0])
+            for code, text in replies
         ]
 
 
@@ -213,14 +214,14 @@ def with_extra(peer: KafkaPeer) -> Iterator[int]:
     """Open the listener EXTRA of a broker that runs; yield its port."""
     extra = free_port()
     listeners = f"PLAINTEXT://{HOST}:{peer.port},EXTRA://{HOST}:{extra}"
-    opened = {"listener.security.protocol.map": MAP, "listeners": listeners}
-    assert alter(peer.port, opened) == (0, None)
+    settings = {"listener.security.protocol.map": MAP, "listeners": listeners}
+    assert alter(peer.port, settings) == (0, None)
     try:
         wait_until(lambda: is_open(extra), "EXTRA is open")
         assert alter(peer.port, ONE_THREAD) == (0, None)
         yield extra
     finally:
-        alter(peer.port, dict.fromkeys(opened))
+        alter(peer.port, dict.fromkeys(settings))
         wait_until(lambda: not is_open(extra), "EXTRA is closed")
         alter(peer.port, dict.fromkeys(ONE_THREAD))
 

@@ -48,9 +48,9 @@ def talk_to() -> Iterator[Callable[[Any], Dialogue]]:
     open_ones: list[Dialogue] = []
 
     def talk_to(broker: Any) -> Dialogue:
-        made = Dialogue(broker.host, broker.port, scenario="live", api="none", version=0)
-        open_ones.append(made)
-        return made
+        dialogue = Dialogue(broker.host, broker.port, scenario="live", api="none", version=0)
+        open_ones.append(dialogue)
+        return dialogue
 
     yield talk_to
     for dialogue in open_ones:

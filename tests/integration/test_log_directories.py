@@ -57,9 +57,9 @@ async def test_a_directory_that_fails_takes_its_partitions_offline_and_no_other(
     clock = ManualClock()
     async with InProcessBroker(tmp_path, settings(tmp_path), clock=clock) as running:
         await running.create_topic("t", 2)
-        lost, kept = index_in(running, "b"), index_in(running, "a")
+        lost, whole = index_in(running, "b"), index_in(running, "a")
         async with await running.connect() as client:
-            assert await produced(client, lost) == await produced(client, kept) == 0
+            assert await produced(client, lost) == await produced(client, whole) == 0
             shutil.move(tmp_path / "b", tmp_path / "unplugged")
             clock.advance(CHECKPOINT_MS)  # the checkpoint cannot be written any more
             partitions = await described(client)
@@ -72,11 +72,11 @@ async def test_a_directory_that_fails_takes_its_partitions_offline_and_no_other(
             assert partitions[lost].error_code == ErrorCode.LEADER_NOT_AVAILABLE
             assert partitions[lost].offline_replicas == [0]
             assert partitions[lost].isr_nodes == [0]
-            assert (partitions[kept].leader_id, partitions[kept].offline_replicas) == (0, [])
+            assert (partitions[whole].leader_id, partitions[whole].offline_replicas) == (0, [])
             assert await produced(client, lost) == ErrorCode.KAFKA_STORAGE_ERROR
             fetched = first(await client.call(asking(part(lost)), 11))
             assert fetched.error_code == ErrorCode.KAFKA_STORAGE_ERROR
-            assert await produced(client, kept) == 0
+            assert await produced(client, whole) == 0
             results = (await client.call(DescribeLogDirsRequest(topics=None), 4)).results
             assert [result.error_code for result in results] == [0, ErrorCode.KAFKA_STORAGE_ERROR]
             assert results[1].topics == []
@@ -88,7 +88,7 @@ async def test_a_directory_that_fails_takes_its_partitions_offline_and_no_other(
         await running.connect() as client,
     ):
         assert [partition.leader_id for partition in await described(client)] == [0, 0]
-        for index, count in ((lost, 1), (kept, 2)):
+        for index, count in ((lost, 1), (whole, 2)):
             fetched = first(await client.call(asking(part(index)), 11))
             assert offsets_in(fetched.records) == list(range(count))
 
@@ -98,7 +98,7 @@ async def test_a_directory_that_cannot_be_used_at_start_keeps_its_records_until_
 ) -> None:
     async with InProcessBroker(tmp_path, settings(tmp_path)) as running:
         await running.create_topic("t", 2)
-        lost, kept = index_in(running, "b"), index_in(running, "a")
+        lost, whole = index_in(running, "b"), index_in(running, "a")
         async with await running.connect() as client:
             assert await produced(client, lost, b"precious") == 0
     shutil.move(tmp_path / "b", tmp_path / "unplugged")
@@ -108,9 +108,9 @@ async def test_a_directory_that_cannot_be_used_at_start_keeps_its_records_until_
         await running.connect() as client,
     ):
         partitions = await described(client)
-        assert (partitions[lost].leader_id, partitions[kept].leader_id) == (-1, 0)
+        assert (partitions[lost].leader_id, partitions[whole].leader_id) == (-1, 0)
         assert await produced(client, lost) == ErrorCode.KAFKA_STORAGE_ERROR
-        assert await produced(client, kept) == 0
+        assert await produced(client, whole) == 0
     (tmp_path / "b").unlink()
     shutil.move(tmp_path / "unplugged", tmp_path / "b")
     async with (
@@ -155,5 +155,5 @@ def test_a_process_without_its_directory_says_why_and_exits_with_one(tmp_path: P
     finally:
         producer.purge()
         broker.kill()
-    said = (tmp_path / "log").read_text()
-    assert re.search(r"minibroker: all log directories have failed; the last one is .*/data", said)
+    log = (tmp_path / "log").read_text()
+    assert re.search(r"minibroker: all log directories have failed; the last one is .*/data", log)

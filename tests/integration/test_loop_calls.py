@@ -104,10 +104,10 @@ async def test_a_topic_that_is_made_again_waits_for_no_disk(rig: Rig) -> None:
         rig.clock.advance(CHECKPOINT_MS)
         await rig.settle()
         (directory,) = rig.running.broker.logs.directories
-        named = directory.path + "/recovery-point-offset-checkpoint"
-        assert b"\nt 0 " in rig.files.read_all(named)
+        checkpoint = directory.path + "/recovery-point-offset-checkpoint"
+        assert b"\nt 0 " in rig.files.read_all(checkpoint)
         await rig.running.broker.cluster.delete_topic("t")
-        assert b"\nt 0 " not in rig.files.read_all(named)
+        assert b"\nt 0 " not in rig.files.read_all(checkpoint)
         await rig.running.create_topic("t")
         await send(client, b"new")
     assert rig.forbidden() == []
@@ -116,9 +116,9 @@ async def test_a_topic_that_is_made_again_waits_for_no_disk(rig: Rig) -> None:
 @pytest.fixture
 async def restarted(tmp_path: Path) -> AsyncIterator[Rig]:
     """A broker that finds topic "t" of a producer, in several segments, and has looked at none."""
-    async with InProcessBroker(tmp_path) as before:
-        await before.create_topic("t", segment_bytes="1000")
-        async with await before.connect() as client:
+    async with InProcessBroker(tmp_path) as old_run:
+        await old_run.create_topic("t", segment_bytes="1000")
+        async with await old_run.connect() as client:
             for sequence in range(30):
                 await send(client, bytes(100), sequence)
     files, clock = ColdFiles(), ManualClock()
@@ -192,8 +192,8 @@ async def test_a_look_up_by_time_waits_for_no_disk(
     )
     async with await restarted.running.connect() as client:
         answer = await client.call(request, 7)
-    found = answer.topics[0].partitions[0]
-    assert (found.error_code, found.offset) == (0, offset)
+    partition = answer.topics[0].partitions[0]
+    assert (partition.error_code, partition.offset) == (0, offset)
     assert reads(restarted) == []
 
 

@@ -71,33 +71,33 @@ def _written() -> list[str]:
 @pytest.mark.parametrize("topic", FORMATS)
 @pytest.mark.parametrize("client", EACH)
 def test_old_clients_read_each_other(client: OldClient, topic: str, broker: Minibroker) -> None:
-    wanted = _written()
-    assert client.consume(broker.address, topic, len(wanted)) == wanted
+    originals = _written()
+    assert client.consume(broker.address, topic, len(originals)) == originals
 
 
 @pytest.mark.parametrize("client", EACH_NEW)
 @pytest.mark.parametrize("topic", FORMATS)
 def test_new_clients_read_old_ones(client: Client, topic: str, broker: Minibroker) -> None:
-    wanted = _written()
-    assert client.consume(broker.address, topic, len(wanted)) == wanted
+    originals = _written()
+    assert client.consume(broker.address, topic, len(originals)) == originals
 
 
 @pytest.mark.parametrize("writer", EACH_NEW)
 def test_old_clients_read_new_ones(writer: Client, broker: Minibroker) -> None:
     topic = f"from-{writer.name.replace(' ', '-')}"
-    wanted = []
+    originals = []
     for codec in CODECS:
         writer.produce(broker.address, topic, codec, f"{codec}-", COUNT)
-        wanted += expected(f"{codec}-", COUNT)
+        originals += expected(f"{codec}-", COUNT)
     for client in OLD_CLIENTS:
         if not client.missing:
-            assert client.consume(broker.address, topic, len(wanted)) == wanted, client
+            assert client.consume(broker.address, topic, len(originals)) == originals, client
 
 
 def test_records_of_old_clients_survive_a_kill(broker: Minibroker) -> None:
     broker.kill()
     broker.start()
-    wanted = _written()
+    originals = _written()
     for topic in FORMATS:
         [reader] = [client for client in NEWEST if not client.needs_java]
-        assert reader.consume(broker.address, topic, len(wanted)) == wanted
+        assert reader.consume(broker.address, topic, len(originals)) == originals

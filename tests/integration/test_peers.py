@@ -15,7 +15,7 @@ from tests.support.peer_clients import peer_client
 if TYPE_CHECKING:
     from tests.support.peers import KafkaPeer
 
-GONE = TopicPartition("gone", 0)
+MISSING = TopicPartition("gone", 0)
 
 
 @pytest.mark.parametrize(("fixture", "newest_markers"), [("kafka_39", 1), ("kafka_44", 2)])
@@ -26,11 +26,11 @@ async def test_kafka_takes_markers_and_verifies(
     async with peer_client({7: (kafka.host, kafka.port)}) as client:
         requests = BrokerRequests(client)
         marker = EndOfTransaction(5, 0, 0, is_commit=False, transaction_version=2)
-        codes = await requests.send_markers(7, marker, [GONE])
-        assert codes == {GONE: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+        codes = await requests.send_markers(7, marker, [MISSING])
+        assert codes == {MISSING: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
         connection = client._peers[7].connection
         assert connection is not None
         assert connection._dialogue.versions[27][1] == newest_markers
-        verified = await requests.add_partitions(7, "nobody", 5, 0, [GONE], verify_only=True)
-        assert verified == {GONE: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+        verified = await requests.add_partitions(7, "nobody", 5, 0, [MISSING], verify_only=True)
+        assert verified == {MISSING: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
         assert client._peers[7].connection is connection

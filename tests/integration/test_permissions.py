@@ -82,13 +82,13 @@ def world(request: pytest.FixtureRequest) -> Iterator[tuple[str, World]]:
         authorizer = broker._node.app.services.authorizer
         assert authorizer is not None
         note_questions(authorizer)
-        made = World(HOST, broker._node.app.ports)
-        made.prepare()
-        yield release, made
-        made.close()
+        new_world = World(HOST, broker._node.app.ports)
+        new_world.prepare()
+        yield release, new_world
+        new_world.close()
 
 
-ASKED: set[tuple[str, str]] = set()
+QUESTIONS: set[tuple[str, str]] = set()
 """API, and the operation and the type of resource that it asked about."""
 
 
@@ -96,17 +96,17 @@ def note_questions(authorizer: Authorizer) -> None:
     """Have the authorizer note every question of a request in `ASKED`."""
     allows, allows_any = authorizer.allows, authorizer.allows_any
 
-    def noted(*args: Any) -> bool:
+    def note_and_ask(*args: Any) -> bool:
         _, _, operation, resource_type, _, api_key, *_ = args
-        ASKED.add((APIS[api_key].name, f"{operation.name} {resource_type.name}"))
+        QUESTIONS.add((APIS[api_key].name, f"{operation.name} {resource_type.name}"))
         return allows(*args)
 
     def noted_any(*args: Any) -> bool:
         _, _, operation, resource_type, api_key = args
-        ASKED.add((APIS[api_key].name, f"{operation.name} {resource_type.name}"))
+        QUESTIONS.add((APIS[api_key].name, f"{operation.name} {resource_type.name}"))
         return allows_any(*args)
 
-    authorizer.allows = noted  # type: ignore[method-assign]
+    authorizer.allows = note_and_ask  # type: ignore[method-assign]
     authorizer.allows_any = noted_any  # type: ignore[method-assign]
 
 
@@ -128,8 +128,8 @@ def test_a_client_is_told_what_kafka_tells_it(name: str, world: tuple[str, World
     fields = NOT_COMPARED.get((name, release), ())
     if release == "3.9.1" and name in WORDED_AS_KAFKA_4:
         fields = ("error_message",)
-    seen = play(played, name, CASES[name])
-    assert without(fields, seen) == without(fields, expected)
+    answers = play(played, name, CASES[name])
+    assert without(fields, answers) == without(fields, expected)
 
 
 @pytest.fixture(scope="module")
@@ -141,10 +141,10 @@ def world_of_brokers() -> Iterator[World]:
         "listeners": f"{PLAINTEXT}://{HOST}:0,{SASL}://{HOST}:0",
     }
     with Cluster(1, config=settings) as cluster:
-        made = World(HOST, cluster.node(0).app.ports)
-        made.prepare()
-        yield made
-        made.close()
+        new_world = World(HOST, cluster.node(0).app.ports)
+        new_world.prepare()
+        yield new_world
+        new_world.close()
 
 
 @pytest.mark.parametrize("name", BROKER_CASES)
@@ -158,18 +158,18 @@ def test_a_client_that_speaks_as_a_broker_is_told_what_kafka_tells_it(
 def test_every_case_is_recorded_and_every_api_has_one() -> None:
     assert KAFKA.keys() == EVERY_CASE.keys()
     assert {name for name, _ in NOT_COMPARED} | WORDED_AS_KAFKA_4 <= CASES.keys()
-    asked = {found.api for found in EVERY_CASE.values()}
+    apis = {case.api for case in EVERY_CASE.values()}
     left_out = WITHOUT_PERMISSIONS | WITH_OTHER_TESTS.keys()
     expected = {APIS[key].module for key in HANDLERS if key not in left_out}
-    assert sorted(expected - asked) == []
+    assert sorted(expected - apis) == []
 
 
 def test_the_tables_name_every_question_that_a_handler_asks(world: tuple[str, World]) -> None:
     """It runs after the cases, which ask."""
-    named = {
+    table = {
         (APIS[key].name, f"{need.operation.name} {need.resource_type.name}")
         for table in (REQUEST_NEEDS, PART_NEEDS)
         for key, needs in table.items()
         for need in needs
     }
-    assert sorted(ASKED - named) == []
+    assert sorted(QUESTIONS - table) == []

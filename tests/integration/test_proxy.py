@@ -84,8 +84,8 @@ def test_metadata_of_each_version_names_the_proxy(proxy: Proxy, version: int) ->
     topics = [MetadataRequestTopic(name="orders")]
     with RawClient(proxy.bootstrap) as client:
         answer = client.ask(MetadataRequest(topics=topics), version)
-    (named,) = answer.brokers
-    assert f"{named.host}:{named.port}" == proxy.bootstrap
+    (place,) = answer.brokers
+    assert f"{place.host}:{place.port}" == proxy.bootstrap
     assert [topic.name for topic in answer.topics] == ["orders"]
 
 
@@ -96,8 +96,8 @@ def test_other_apis_with_addresses_name_the_proxy(proxy: Proxy) -> None:
         (new,) = client.ask(
             FindCoordinatorRequest(key_type=0, coordinator_keys=["g"]), 4
         ).coordinators
-        (named,) = client.ask(DescribeClusterRequest(), 0).brokers
-    for place in (old, new, named):
+        (described,) = client.ask(DescribeClusterRequest(), 0).brokers
+    for place in (old, new, described):
         assert f"{place.host}:{place.port}" == proxy.bootstrap
 
 
@@ -112,10 +112,10 @@ def test_each_broker_of_a_cluster_is_reached_through_it() -> None:
         assert producer.flush(30) == 0
         with RawClient(proxy.bootstrap) as client:
             answer = client.ask(MetadataRequest(topics=[]), 9)
-        named = {f"{place.host}:{place.port}" for place in answer.brokers}
-        assert len(named) == 3
-        assert named <= proxy.brokers.keys()
-        assert not named & set(cluster.bootstrap.split(","))
+        addresses = {f"{place.host}:{place.port}" for place in answer.brokers}
+        assert len(addresses) == 3
+        assert addresses <= proxy.brokers.keys()
+        assert not addresses & set(cluster.bootstrap.split(","))
 
 
 def test_answers_keep_the_order_of_requests(proxy: Proxy) -> None:

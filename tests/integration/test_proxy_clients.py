@@ -52,12 +52,12 @@ def test_a_client_reads_what_it_has_written(proxy: Proxy, client: Client) -> Non
 @pytest.mark.parametrize("release", RELEASES)
 def test_brokers_of_each_time_are_behind_it(release: str) -> None:
     """minibroker passes for them. A client has to be told that a broker is as old as 0.8."""
-    told = {"api.version.request": False, "broker.version.fallback": "0.8.2.2"}
+    version_settings = {"api.version.request": False, "broker.version.fallback": "0.8.2.2"}
     with Broker(version=release, topics=["old"]) as broker, Proxy(broker.bootstrap) as proxy:
         settings = {
             "bootstrap.servers": proxy.bootstrap,
             "group.id": "g",
-            **(told if release == "0.8.2" else {}),
+            **(version_settings if release == "0.8.2" else {}),
         }
         producer = Producer(settings)
         for number in range(50):

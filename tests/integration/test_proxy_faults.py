@@ -71,8 +71,8 @@ def topic(client: RawClient) -> str:
     """Return a new topic of two partitions, whose leaders are known."""
     name = f"fault-{next(NUMBERS)}"
     wish = CreatableTopic(name=name, num_partitions=2, replication_factor=1)
-    (made,) = client.ask(CreateTopicsRequest(topics=[wish], timeout_ms=30_000), CREATE).topics
-    assert made.error_code == 0
+    (creation,) = client.ask(CreateTopicsRequest(topics=[wish], timeout_ms=30_000), CREATE).topics
+    assert creation.error_code == 0
     deadline = time.monotonic() + 30
     # Metadata may name a leader that does not know of it yet.
     while any(part.error_code for part in offsets(client, name)):
@@ -119,8 +119,11 @@ def test_an_error_answers_without_kafka(proxy: Proxy, client: RawClient, topic: 
     assert codes_of(client.ask(produce(topic, 0, 1), PRODUCE)) == {0: 0, 1: 0}
     assert ends(client, topic) == [1, 1]
     assert fault.hits == 1
-    (seen, *_) = [request for request in proxy.requests if request.api == "Produce"]
-    assert (seen.error, seen.fault) == ("NOT_LEADER_OR_FOLLOWER", "error NOT_LEADER_OR_FOLLOWER")
+    (request, *_) = [request for request in proxy.requests if request.api == "Produce"]
+    assert (request.error, request.fault) == (
+        "NOT_LEADER_OR_FOLLOWER",
+        "error NOT_LEADER_OR_FOLLOWER",
+    )
 
 
 def test_an_error_of_a_partition_leaves_the_others_real(

@@ -101,9 +101,9 @@ def test_a_recording_is_shown_again(broker: Broker, tmp_path: Path) -> None:
     with running(command, broker, *options) as process:
         produce(ready(process, broker))
         process.terminate()
-        shown, _ = process.communicate(timeout=20)
-    assert "ApiVersions" not in shown
-    assert "topicData:" in shown
+        output, _ = process.communicate(timeout=20)
+    assert "ApiVersions" not in output
+    assert "topicData:" in output
     assert "Conversation through the proxy" in page.read_text()
     assert "orders-0 1 record" in page.read_text()
     dialogue = subprocess.run(
@@ -126,9 +126,9 @@ def test_faults_are_added_over_http(broker: Broker) -> None:
             words = shlex.split(call.replace("http://127.0.0.1:9193", url))
             outputs.append(subprocess.run(words, capture_output=True, check=True).stdout)
             produce(address)
-        added, listed, removed = outputs
+        added, listing, removed = outputs
     assert json.loads(added)["error"] == "NOT_LEADER_OR_FOLLOWER"
-    requests = [json.loads(line) for line in listed.splitlines()]
+    requests = [json.loads(line) for line in listing.splitlines()]
     assert [request["error"] for request in requests] == ["NOT_LEADER_OR_FOLLOWER"] * 3 + [None]
     assert json.loads(removed) == []
 
@@ -164,8 +164,8 @@ def test_a_request_that_waits_is_shown_with_its_subject(broker: Broker) -> None:
         port = int(url.rpartition(":")[2])
         with EventStreamReader(port, "/live/requests") as stream, RawClient(address) as client:
             assert stream.next("requests")["open"] == []
-            asked = OffsetFetchRequestTopic(name="orders", partition_indexes=[0])
-            client.send(OffsetFetchRequest(group_id="billing", topics=[asked]), 5)
+            topic = OffsetFetchRequestTopic(name="orders", partition_indexes=[0])
+            client.send(OffsetFetchRequest(group_id="billing", topics=[topic]), 5)
             while not (event := stream.next("requests"))["open"]:
                 pass
             (waiting,) = event["open"]

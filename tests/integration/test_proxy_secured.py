@@ -205,6 +205,6 @@ def test_tokens_without_a_header_go_through(cluster: Cluster) -> None:
             client.send_bytes(len(token).to_bytes(4) + token)
             assert client.receive_frame() == b""
             assert len(client.ask(MetadataRequest(topics=[]), 1).brokers) == 3
-        shown = [f"{request.api} {request.subject}" for request in proxy.requests]
-        assert [text for text in shown if text.startswith("SASL token")]
-        assert not [text for text in shown if "secret" in text or b"secret".hex() in text]
+        lines = [f"{request.api} {request.subject}" for request in proxy.requests]
+        assert [text for text in lines if text.startswith("SASL token")]
+        assert not [text for text in lines if "secret" in text or b"secret".hex() in text]

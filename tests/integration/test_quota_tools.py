@@ -59,18 +59,18 @@ def test_config_command_sets_lists_and_deletes(new_broker: Callable[..., Minibro
         )
         for kind in types
     ]
-    sets = [(*base, "--alter", "--add-config", config, *named) for named, config, _ in entities]
+    sets = [(*base, "--alter", "--add-config", config, *entity) for entity, config, _ in entities]
     deletions = []
-    for named, config, _ in entities:
+    for entity, config, _ in entities:
         keys = ",".join(pair.partition("=")[0] for pair in config.split(","))
-        deletions.append((*base, "--alter", "--delete-config", keys, *named))
+        deletions.append((*base, "--alter", "--delete-config", keys, *entity))
     outcomes = run_commands(java.KAFKA_39, *sets, *describe, *deletions, *describe)
     assert [outcome.failure for outcome in outcomes] == [None] * len(outcomes)
-    before = "\n".join(outcome.text for outcome in outcomes[len(sets) : len(sets) + len(types)])
+    old_text = "\n".join(outcome.text for outcome in outcomes[len(sets) : len(sets) + len(types)])
     after = "\n".join(outcome.text for outcome in outcomes[-len(types) :])
-    for _, _, shown in entities:
-        assert shown in before
-        assert shown not in after
+    for _, _, line in entities:
+        assert line in old_text
+        assert line not in after
 
 
 def test_config_command_in_zookeeper_mode(
@@ -96,22 +96,22 @@ def test_config_command_in_zookeeper_mode(
         in_tree = run(*tree, "--describe", *ALICE)
         every_user = run(*tree, "--describe", "--entity-type", "users")
         wait_until(lambda: mechanisms_of_alice(ours) == [SHA_256, SHA_512], "it is followed")
-        before = run(*broker, "--describe", *ALICE)
+        described = run(*broker, "--describe", *ALICE)
         deleted = run(*tree, "--alter", "--delete-config", "SCRAM-SHA-256", *ALICE)
         wait_until(lambda: mechanisms_of_alice(ours) == [SHA_512], "it is followed")
         after = run(*broker, "--describe", *ALICE)
         refused = run(*tree, "--alter", "--add-config", "producer_byte_rate=1", *ALICE)
         no_user = run(*tree, "--describe", *A_CLIENT)
-    good = (in_tree, every_user, before, deleted, after)
+    good = (in_tree, every_user, described, deleted, after)
     assert [outcome.failure for outcome in good] == [None] * len(good)
     assert refused.failure  # the tool's own refusals
     assert no_user.failure
     assert "producer_byte_rate=1024" in in_tree.text
     assert "SCRAM-SHA-256=salt=" in in_tree.text
     assert "consumer_byte_rate=2048" in every_user.text
-    assert "producer_byte_rate=1024.0" in before.text
-    assert "SCRAM-SHA-256=iterations=4096" in before.text
-    assert "SCRAM-SHA-512=iterations=8192" in before.text
+    assert "producer_byte_rate=1024.0" in described.text
+    assert "SCRAM-SHA-256=iterations=4096" in described.text
+    assert "SCRAM-SHA-512=iterations=8192" in described.text
     assert "SCRAM-SHA-256" not in after.text
 
 

@@ -135,8 +135,8 @@ def brokers(
     """Yield both Kafkas and a minibroker of this module's own, each with the topic."""
     directory = tmp_path_factory.mktemp("quotas")
     ours = Minibroker(directory / "data", directory / "broker.log").start()
-    found: dict[str, Broker] = {"3.9.1": kafka_39, "4.4.0": kafka_44, "minibroker": ours}
-    for broker in found.values():
+    peers: dict[str, Broker] = {"3.9.1": kafka_39, "4.4.0": kafka_44, "minibroker": ours}
+    for broker in peers.values():
         topic = {"name": TOPIC, "num_partitions": 1, "replication_factor": 1}
         with WireClient(broker.host, broker.port) as client:
             client.call("create_topics", 4, topics=[topic], timeout_ms=30_000)
@@ -148,8 +148,8 @@ def brokers(
                 if answer["topics"][0]["partitions"]:
                     break
                 assert time.monotonic() < deadline, "the topic has no leader"
-    yield found
-    for broker in found.values():
+    yield peers
+    for broker in peers.values():
         canary = _canaries.pop(broker, None)
         if canary is not None:
             set_quotas(broker, (canary.entity, "producer_byte_rate", None))
@@ -225,8 +225,8 @@ class Timeline:
         sent_ms, done_ms = self._first
         earliest_ms = max(0.0, asked_ms - done_ms)
         if is_muted and self.delays:
-            before = self.delays[-1]
-            earliest_ms = max(earliest_ms, before.earliest_ms + before.told_ms - EARLY_MS)
+            last_delay = self.delays[-1]
+            earliest_ms = max(earliest_ms, last_delay.earliest_ms + last_delay.told_ms - EARLY_MS)
         latest_ms = answered_ms - sent_ms if self.delays else 0.0
         assert earliest_ms <= latest_ms, "a delayed client was served"
         self.delays.append(Delay(answer["throttle_time_ms"], earliest_ms, latest_ms))
@@ -374,8 +374,8 @@ def make_topics(broker: Broker, *counts: int) -> list[str]:
     with WireClient(broker.host, broker.port, client_id="admin") as client:
         deadline = time.monotonic() + READY_SECONDS
         while True:
-            asked = [{"name": name} for name in names]
-            answer = client.call("metadata", 8, topics=asked, allow_auto_topic_creation=False)
+            topics = [{"name": name} for name in names]
+            answer = client.call("metadata", 8, topics=topics, allow_auto_topic_creation=False)
             if [len(topic["partitions"]) for topic in answer["topics"]] == list(counts):
                 return names
             assert time.monotonic() < deadline, "the topics are not there"
@@ -497,14 +497,14 @@ def test_request_time_over_its_share_waits_one_window(brokers: dict[str, Broker]
     def measure(broker: Broker) -> list[int]:
         client_id = new_id("busy")
         alter(broker, ({"client-id": client_id}, "request_percentage", 0.0001))
-        asked: list[tuple[str, int, dict[str, Any]]] = [
+        requests: list[tuple[str, int, dict[str, Any]]] = [
             ("metadata", 8, {"topics": [{"name": TOPIC}], "allow_auto_topic_creation": False}),
             ("list_offsets", 2, {"replica_id": -1, "topics": []}),
             ("describe_cluster", 0, {}),
             ("delete_topics", 5, {"topic_names": [], "timeout_ms": 1000}),
         ]
         delays = []
-        for api, version, fields in asked:
+        for api, version, fields in requests:
             with WireClient(broker.host, broker.port, client_id=client_id) as client:
                 delays.append(client.call(api, version, **fields)["throttle_time_ms"])
         with WireClient(broker.host, broker.port, client_id=client_id) as client:
@@ -524,7 +524,7 @@ def test_connections_over_the_rate_of_their_address_are_closed_unserved(
     def measure(broker: Broker) -> list[int]:
         alter(broker, ({"ip": address}, "connection_creation_rate", 2.0))
         served, waits, first_ms = 0, list[int](), 0
-        begun = time.monotonic()
+        begin_s = time.monotonic()
         try:
             # The shortest of three; of ours of more, while the machine lets none end in time.
             while len(waits) < 3 or (
@@ -539,7 +539,7 @@ def test_connections_over_the_rate_of_their_address_are_closed_unserved(
                     except ConnectionError:
                         now = time.monotonic()
                         waits.append(round((now - started) * 1000))
-                        first_ms = first_ms or round((now - begun) * 1000)
+                        first_ms = first_ms or round((now - begin_s) * 1000)
         finally:
             alter(broker, ({"ip": address}, "connection_creation_rate", None))
         closings[broker] = first_ms, min(waits)

@@ -60,18 +60,20 @@ OUTGROWING = "To Apache Kafka 4, and back"
 
 def commands(section: str) -> list[str]:
     """Return the commands of a section that are run."""
-    found = readme.commands(block for block in readme.blocks() if block.section == section)
-    return [command for command in found if readme.reason_not_to_run(command) is None]
+    commands_of_section = readme.commands(
+        block for block in readme.blocks() if block.section == section
+    )
+    return [command for command in commands_of_section if readme.reason_not_to_run(command) is None]
 
 
 def example(section: str) -> str:
     """Return the only block of Python in a section."""
-    (found,) = (
+    (text,) = (
         block.text
         for block in readme.blocks()
         if (block.section, block.language) == (section, "python")
     )
-    return found
+    return text
 
 
 def run_all(
@@ -127,8 +129,12 @@ def test_no_reason_is_left_over() -> None:
 def test_pip_commands_name_existing_extras() -> None:
     extras = metadata("minibroker").get_all("Provides-Extra") or []
     lines = [line for line in readme.commands(readme.blocks()) if line.startswith("pip install")]
-    named = [re.fullmatch(r"pip install (?:\.|'\.\[(\w+)\]'( [\w-]+)?)", line) for line in lines]
-    assert [match and match[1] in {None, *extras} for match in named] == [True] * len(lines)
+    extras_of_lines = [
+        re.fullmatch(r"pip install (?:\.|'\.\[(\w+)\]'( [\w-]+)?)", line) for line in lines
+    ]
+    assert [match and match[1] in {None, *extras} for match in extras_of_lines] == [True] * len(
+        lines
+    )
 
 
 def test_make_knows_each_target() -> None:
@@ -209,14 +215,14 @@ def test_a_broker_from_a_test_in_any_language(tmp_path: Path, monkeypatch: Any) 
     """The block in Python, with a client inserted at its place."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", environment()["PATH"])
-    found: dict[str, Any] = {"use": lambda address: answers.append(round_trip(address))}
+    names: dict[str, Any] = {"use": lambda address: answers.append(round_trip(address))}
     answers: list[list[str]] = []
     text = example("Starting it")
     assert "\n...\n" in text
-    exec(text.replace("\n...\n", "\nuse(address)\n"), found)
-    found["broker"].stdout.close()
+    exec(text.replace("\n...\n", "\nuse(address)\n"), names)
+    names["broker"].stdout.close()
     assert answers == [["value"]]
-    assert found["broker"].returncode == 0
+    assert names["broker"].returncode == 0
     assert list(tmp_path.iterdir()) == []
 
 
@@ -245,11 +251,13 @@ def test_three_brokers_with_one_command(tmp_path: Path) -> None:
     printed = [block.text for block in readme.blocks() if block.section == "With one command"]
     assert printed[-1] == "minibroker listening on 127.0.0.1:9092,127.0.0.1:9093,127.0.0.1:9094\n"
     with serving(f"{serve} --listen 127.0.0.1:0", tmp_path) as address:
-        listed = re.sub(r"-b \S+", f"-b {address}", look)
-        shown = run_command(listed, tmp_path)
-    assert " 3 brokers:" in shown
-    assert shown.count("leader") == 6
-    assert all(len(found.split(",")) == 3 for found in re.findall(r"replicas: (\S+),", shown))
+        command = re.sub(r"-b \S+", f"-b {address}", look)
+        output = run_command(command, tmp_path)
+    assert " 3 brokers:" in output
+    assert output.count("leader") == 6
+    assert all(
+        len(replicas.split(",")) == 3 for replicas in re.findall(r"replicas: (\S+),", output)
+    )
     data = tmp_path / "minibroker-data"
     assert {"broker-0", "broker-1", "broker-2"} < {path.name for path in data.iterdir()}
 
@@ -299,10 +307,10 @@ def test_the_control_api_by_hand(tmp_path: Path) -> None:
         before_ms = time.time() * 1000
 
         def faults() -> list[dict[str, Any]]:
-            found: list[dict[str, Any]] = json.loads(
+            rules: list[dict[str, Any]] = json.loads(
                 run_command(f"curl -s {control}/faults", tmp_path)
             )
-            return found
+            return rules
 
         run_all(
             [
@@ -357,14 +365,14 @@ def test_records_over_http_by_hand(tmp_path: Path) -> None:
             .replace("timeout_ms=10000", "timeout_ms=0")
             for call in commands("Records, seeds and waits")
         ]
-        written = {"partition": 0, "offset": 0}
+        place = {"partition": 0, "offset": 0}
         run_all(
             calls,
             tmp_path,
             address,
             {
                 f"curl -sS {control}/topics/orders/records -d": lambda text: (
-                    json.loads(text) == {"records": [written]}
+                    json.loads(text) == {"records": [place]}
                 ),
                 f"curl -sS '{control}/topics/orders/records?format": lambda text: (
                     [record["value"] for record in json.loads(text)["records"]] == [{"amount": 12}]
@@ -394,8 +402,12 @@ def test_topics_and_groups_over_http_by_hand(tmp_path: Path) -> None:
             for call in commands("Look and change")
             if "--no-buffer" not in call
         ]
-    made, settings, offsets, group, transactions, *_, deleted = answers
-    assert (made["name"], len(made["partitions"]), deleted) == ("invoices", 2, {"name": "invoices"})
+    creation, settings, offsets, group, transactions, *_, deleted = answers
+    assert (creation["name"], len(creation["partitions"]), deleted) == (
+        "invoices",
+        2,
+        {"name": "invoices"},
+    )
     own = {setting["name"] for setting in settings if not setting["is_default"]}
     assert own == {"retention.ms"}
     assert [place["new_offset"] for place in offsets] == [0, 0]

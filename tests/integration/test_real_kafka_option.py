@@ -129,8 +129,8 @@ def test_on_kafka(pytester: pytest.Pytester, request: pytest.FixtureRequest, rel
             "*kafka_broker is a minibroker of the test's own*",
         ]
     )
-    left = AdminClient({"bootstrap.servers": kafka.address}).list_topics(timeout=180).topics
-    assert not [name for name in left if name.startswith(("made-by", "test_of", "lasting"))]
+    topics = AdminClient({"bootstrap.servers": kafka.address}).list_topics(timeout=180).topics
+    assert not [name for name in topics if name.startswith(("made-by", "test_of", "lasting"))]
 
 
 @pytest.mark.java

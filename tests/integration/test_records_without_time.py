@@ -36,16 +36,16 @@ def test_retention_goes_by_the_time_of_the_file() -> None:
     It has a broker of its own: a file has the machine's time, so the clock must not be ahead
     before.
     """
-    sent = [b"value %d" % n for n in range(40)]
+    originals = [b"value %d" % n for n in range(40)]
     with Broker() as broker:
         for topic in ("old", *CODECS):
             broker.create_topic(topic, config={"retention.ms": 1_800_000})
         send(broker, "old", [b"old"], "none", timestamp_ms=1_000_000_000_000)
         for codec in CODECS:
-            send(broker, codec, sent, codec, timestamp_ms=-1)
+            send(broker, codec, originals, codec, timestamp_ms=-1)
         broker.clock.advance(minutes=10)
         wait_until(lambda: values(broker, "old") == [], "the record of long ago is deleted")
-        assert all(values(broker, codec) == sent for codec in CODECS)
+        assert all(values(broker, codec) == originals for codec in CODECS)
         broker.clock.advance(minutes=40)
         for codec in CODECS:
             wait_until(lambda codec=codec: values(broker, codec) == [], "the file is old enough")
@@ -57,9 +57,9 @@ def test_look_ups_by_time_pass_them_by(kafka: Broker) -> None:
     send(kafka, "mixed", [b"with"], "lz4", timestamp_ms=1_700_000_000_000)
     settings = {"bootstrap.servers": kafka.bootstrap, "group.id": "g"}
     consumer = Consumer(settings)
-    found = [
+    offsets = [
         consumer.offsets_for_times([TopicPartition("mixed", 0, time)], timeout=SECONDS)[0].offset
         for time in (1, 1_700_000_000_000, 1_700_000_000_001)
     ]
     consumer.close()
-    assert found == [3, 3, -1]
+    assert offsets == [3, 3, -1]

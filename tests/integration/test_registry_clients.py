@@ -81,9 +81,9 @@ def through_a_topic(broker: Broker, topic: str, value: bytes) -> bytes:
         message = consumer.poll(SECONDS)
         assert message is not None
         assert message.error() is None, message.error()
-        read = message.value()
-        assert read is not None
-        return bytes(read)
+        content = message.value()
+        assert content is not None
+        return bytes(content)
     finally:
         consumer.close()
 

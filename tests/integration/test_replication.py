@@ -66,14 +66,16 @@ class Brokers:
 
     def _partition(self, topic: str, partition: int) -> PartitionMetadata:
         """Return what some broker knows, once it knows the topic: one that made it tells others."""
-        found: dict[int, PartitionMetadata] = {}
+        partitions: dict[int, PartitionMetadata] = {}
 
         def is_known() -> bool:
-            found.update(self.admin.list_topics(topic, timeout=WAIT_S).topics[topic].partitions)
-            return partition in found
+            partitions.update(
+                self.admin.list_topics(topic, timeout=WAIT_S).topics[topic].partitions
+            )
+            return partition in partitions
 
         wait_until(is_known, f"{topic}-{partition} is known", WAIT_S)
-        return found[partition]
+        return partitions[partition]
 
     def end_of(self, topic: str) -> int:
         """Return the high watermark of partition 0."""
@@ -123,7 +125,7 @@ def produce(
     """Produce one record a value, by turns to the partitions; return the errors."""
     errors: list[str] = []
 
-    def told(error: KafkaError | None, _message: Message) -> None:
+    def note_result(error: KafkaError | None, _message: Message) -> None:
         if error is not None:
             errors.append(error.name())
 
@@ -131,7 +133,7 @@ def produce(
         {"bootstrap.servers": brokers.address, "linger.ms": 1, "acks": "all", **settings}
     )
     for number, value in enumerate(values):
-        producer.produce(topic, value, partition=number % partitions, on_delivery=told)
+        producer.produce(topic, value, partition=number % partitions, on_delivery=note_result)
     assert producer.flush(WAIT_S) == 0
     return errors
 
@@ -155,13 +157,13 @@ def consume(brokers: Brokers, topic: str, partitions: int, count: int) -> list[s
 def test_records_acknowledged_with_acks_all_survive_the_leader(brokers: Brokers) -> None:
     brokers.start()
     brokers.create("t", 3, **{"min.insync.replicas": "2"})
-    before = [f"before-{n}" for n in range(3000)]
-    after = [f"after-{n}" for n in range(3000)]
-    assert produce(brokers, "t", before, 3, **{"enable.idempotence": True}) == []
+    first_values = [f"before-{n}" for n in range(3000)]
+    later_values = [f"after-{n}" for n in range(3000)]
+    assert produce(brokers, "t", first_values, 3, **{"enable.idempotence": True}) == []
     killed = brokers.all[brokers.leader_of("t")]
     killed.kill()
-    assert produce(brokers, "t", after, 3, **{"enable.idempotence": True}) == []
-    assert sorted(consume(brokers, "t", 3, 6000)) == sorted(before + after)
+    assert produce(brokers, "t", later_values, 3, **{"enable.idempotence": True}) == []
+    assert sorted(consume(brokers, "t", 3, 6000)) == sorted(first_values + later_values)
     killed.start()
     brokers.wait_until_in_sync("t", 3)
     for partition in range(3):
@@ -209,7 +211,7 @@ def test_a_leader_that_comes_back_drops_what_nobody_else_had(brokers: Brokers) -
     brokers.wait_until_in_sync("t")
     brokers.wait_until_equal("t")
     count = brokers.end_of("t")
-    first, *left, last = consume(brokers, "t", 1, count)
+    first, *remaining, last = consume(brokers, "t", 1, count)
     assert (first, last) == ("on all", "on two")
-    assert left == on_one[: len(left)]
-    assert len(left) < len(on_one)
+    assert remaining == on_one[: len(remaining)]
+    assert len(remaining) < len(on_one)

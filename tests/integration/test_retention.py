@@ -90,11 +90,11 @@ async def test_old_records_go_and_the_active_segment_with_them(
     running: InProcessBroker, client: RawClient
 ) -> None:
     await alter(client, "retention.ms", str(HOUR_MS))
-    seen = []
+    starts = []
     for _ in range(7):
         advance(running, HOUR_MS)
-        seen.append(await earliest(client))
-    assert seen == [0, 1, 2, 3, 4, 5, 5]
+        starts.append(await earliest(client))
+    assert starts == [0, 1, 2, 3, 4, 5, 5]
     assert await size_of(client) == 0
     answer = await client.call(produce(batch_of(b"next", timestamp=START_MS + 9 * HOUR_MS)), 9)
     assert answer.responses[0].partition_responses[0].base_offset == 5
@@ -112,10 +112,10 @@ async def test_a_slice_that_a_reader_holds_outlives_its_segment(
     running: InProcessBroker, client: RawClient
 ) -> None:
     partition = running.partitions.get("t", 0)
-    held = partition.read(0, 1 << 20, isolation_level=0, min_one_batch=True).records
-    before = bytes(held)
+    records = partition.read(0, 1 << 20, isolation_level=0, min_one_batch=True).records
+    content = bytes(records)
     await alter(client, "retention.bytes", "1")
     advance(running, CHECK_MS)
     advance(running, partition.log.config.file_delete_delay_ms)
     running.broker.workers.close()
-    assert bytes(held) == before
+    assert bytes(records) == content

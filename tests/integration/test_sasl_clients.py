@@ -96,8 +96,10 @@ def test_java_logs_in_with_any_letters_in_a_password(tmp_path: Path) -> None:
             file.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
             server = ("--bootstrap-server", broker.bootstrap, "--command-config", str(file))
             commands.append((topics, *server, "--list"))
-        listed = run_commands(TOOLS_43, *commands)
-    assert [outcome.text.splitlines()[0] for outcome in listed] == ["t"] * len(MECHANISMS), listed
+        outcomes = run_commands(TOOLS_43, *commands)
+    assert [outcome.text.splitlines()[0] for outcome in outcomes] == ["t"] * len(MECHANISMS), (
+        outcomes
+    )
 
 
 # A broker whose logins stand in a JAAS file.

@@ -104,23 +104,23 @@ def test_followers_log_in_with_a_token_of_a_provider(tmp_path: Path, proof: str)
             produce_to_all(cluster)
         assert provider.tokens
         fields = {"grant_type": "client_credentials", "scope": "kafka"}
-        for asked in provider.requests:
-            assert fields.items() <= asked.fields.items()
-            assert ("client_assertion" in asked.fields) is not is_secret
+        for request in provider.requests:
+            assert fields.items() <= request.fields.items()
+            assert ("client_assertion" in request.fields) is not is_secret
 
 
 def test_followers_go_on_when_their_sessions_end() -> None:
     """A session of a second is left after 850 ms, so that no request finds it ended."""
     settings = {**SETTINGS, "connections.max.reauth.ms": "1000"}
     with Cluster(3, config=settings, topics=["t"]) as cluster:
-        seen: list[object] = []
+        connections: list[object] = []
 
         def has_had_two_connections() -> bool:
-            found = peers._peers and peers._peers._peers.get(leader)
-            connection = found and found.connection
-            if connection and not any(connection is known for known in seen):
-                seen.append(connection)
-            return len(seen) > 1
+            peer = peers._peers and peers._peers._peers.get(leader)
+            connection = peer and peer.connection
+            if connection and not any(connection is other for other in connections):
+                connections.append(connection)
+            return len(connections) > 1
 
         wait_until(lambda: cluster.leader("t") >= 0, "the partition has a leader")
         leader = cluster.leader("t")

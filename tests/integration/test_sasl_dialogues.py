@@ -85,5 +85,5 @@ def test_a_client_sees_what_kafka_lets_it_see(name: str, ports: dict[str, int]) 
 
 def test_every_recorded_dialogue_is_played() -> None:
     assert OURS.keys() == DIALOGUES.keys()
-    assert all(OURS[name] != seen for name, seen in STRICTER.items())
-    assert DIFFERENCES.keys() == {name for name, seen in OURS.items() if isinstance(seen, dict)}
+    assert all(OURS[name] != notes for name, notes in STRICTER.items())
+    assert DIFFERENCES.keys() == {name for name, notes in OURS.items() if isinstance(notes, dict)}

@@ -110,7 +110,7 @@ BROKERS: Final = (
     Command("kafka-broker-api-versions"),
 )
 KEYED: Final = "--property parse.key=true --property key.separator=:"
-SHOWN: Final = " ".join(
+FIELDS: Final = " ".join(
     f"--property print.{part}=true" for part in ("key", "offset", "partition", "headers")
 )
 PRODUCERS: Final = (
@@ -131,8 +131,8 @@ CONSUMERS: Final = tuple(
         "--topic users --from-beginning --max-messages 3",
         "--topic users --from-beginning --max-messages 3 --property print.key=true"
         " --property key.separator=-",
-        f"--topic users --from-beginning --max-messages 2 {SHOWN} --property print.value=false",
-        f"--topic a.b --from-beginning --max-messages 3 {SHOWN} --property null.literal=<>"
+        f"--topic users --from-beginning --max-messages 2 {FIELDS} --property print.value=false",
+        f"--topic a.b --from-beginning --max-messages 3 {FIELDS} --property null.literal=<>"
         " --property print.timestamp=true --isolation-level read_committed --timeout-ms 5000",
         "--topic users --partition 0 --offset 1 --max-messages 1",
         "--topic users --partition 0 --offset latest --timeout-ms 500",

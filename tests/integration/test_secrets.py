@@ -46,7 +46,7 @@ KEY_PASSWORD, TOKEN_KEY = "opens-the-key", "signs-the-tokens"
 CONTROL_TOKEN, CAROL = "for-operators-only", "carol-secret"
 MISTYPED, ALTERED = "mistyped-secret", "altered-secret"
 JAAS = "org.apache.kafka.common.security.plain.PlainLoginModule required"
-SECRET_KEYS = sorted(key for key, found in BROKER_KEYS.items() if found.is_sensitive)
+SECRET_KEYS = sorted(key for key, key_row in BROKER_KEYS.items() if key_row.is_sensitive)
 
 
 def encrypted_key() -> str:
@@ -124,20 +124,20 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
 def log_in_badly(secured: Secured) -> list[Any]:
     """Play every dialogue, and a few with a password that is typed wrongly."""
     add_scram_users(HOST, secured.ports[PLAINTEXT])
-    seen: list[Any] = [play(HOST, secured.ports, name) for name in DIALOGUES]
+    answers: list[Any] = [play(HOST, secured.ports, name) for name in DIALOGUES]
     for misplaced in (f"\0alice\0{MISTYPED}", MISTYPED, f"n,,n={MISTYPED},r={MISTYPED}"):
         for mechanism in ("PLAIN", "SCRAM-SHA-256"):
             talk = Talk(HOST, secured.ports[SASL])
             talk.handshake(mechanism)
             answer = talk.quietly("sasl_authenticate", 1, auth_bytes=misplaced.encode())
             # The first message of the server repeats the nonce.
-            seen.append(answer.get("error_message"))
+            answers.append(answer.get("error_message"))
             talk.close()
     for port in secured.ports.values():
         talk = Talk(HOST, port)
         talk.send(f"\0alice\0{MISTYPED}".encode())
         talk.close()
-    return seen
+    return answers
 
 
 def make_a_token(secured: Secured) -> None:
@@ -145,9 +145,9 @@ def make_a_token(secured: Secured) -> None:
     talk = Talk(HOST, secured.ports[SASL])
     talk.handshake()
     talk.plain()
-    made = talk.quietly("create_delegation_token", 1, renewers=[], max_lifetime_ms=-1)
-    assert made["error_code"] == 0, made
-    secured.secrets |= {made["hmac"].hex(), repr(made["hmac"])[2:-1]}
+    token = talk.quietly("create_delegation_token", 1, renewers=[], max_lifetime_ms=-1)
+    assert token["error_code"] == 0, token
+    secured.secrets |= {token["hmac"].hex(), repr(token["hmac"])[2:-1]}
     talk.ask("renew_delegation_token", 1, hmac=MISTYPED.encode(), renew_period_ms=-1)
     talk.close()
 
@@ -166,20 +166,20 @@ def alter_and_describe(secured: Secured) -> list[Any]:
         "minibroker.users": f'carol="{ALTERED}',
         "password.encoder.secret": ALTERED,
     }
-    seen = []
+    answers = []
     with WireClient(HOST, secured.ports[PLAINTEXT]) as client:
         for name, value in values.items():
             config = {"name": name, "config_operation": 0, "value": value}
             for broker in ("0", ""):
                 resource = {"resource_type": 4, "resource_name": broker, "configs": [config]}
-                seen.append(
+                answers.append(
                     client.call(
                         "incremental_alter_configs", 1, resources=[resource], validate_only=False
                     )
                 )
         for broker in ("0", ""):
             resource = {"resource_type": 4, "resource_name": broker, "configuration_keys": None}
-            seen.append(
+            answers.append(
                 client.call(
                     "describe_configs",
                     4,
@@ -188,25 +188,25 @@ def alter_and_describe(secured: Secured) -> list[Any]:
                     include_documentation=True,
                 )
             )
-    return seen
+    return answers
 
 
 def test_no_secret_comes_out(secured: Secured, capsys: pytest.CaptureFixture[str]) -> None:
-    said: list[Any] = log_in_badly(secured)
+    outputs: list[Any] = log_in_badly(secured)
     make_a_token(secured)
-    said += alter_and_describe(secured)
+    outputs += alter_and_describe(secured)
     for path in ("/requests", "/metrics", "/topics", "/groups", "/cluster", "/faults", "/clock"):
-        said += [secured.ask(path, CONTROL_TOKEN), secured.ask(path, MISTYPED)]
+        outputs += [secured.ask(path, CONTROL_TOKEN), secured.ask(path, MISTYPED)]
     main(["serve", "--help"])
     log = secured.log.read_text()
-    said += [capsys.readouterr(), psutil.Process(secured.process.popen.pid).cmdline(), log]
-    shown = [
+    outputs += [capsys.readouterr(), psutil.Process(secured.process.popen.pid).cmdline(), log]
+    leaks = [
         str(text)[max(str(text).find(secret) - 100, 0) :][:200]
-        for text in said
+        for text in outputs
         for secret in secured.secrets
         if secret in str(text)
     ]
-    assert shown == []
+    assert leaks == []
     for expected in (
         "Invalid username or password",
         "TLS handshake with",
@@ -219,14 +219,14 @@ def test_no_secret_comes_out(secured: Secured, capsys: pytest.CaptureFixture[str
 def test_a_setting_with_a_secret_is_never_shown(key: str, caplog: pytest.LogCaptureFixture) -> None:
     prefixes = ("", "listener.name.tls.", "listener.name.sasl.plain.")
     for name in (prefix + key for prefix in prefixes):
-        said: list[object] = []
+        texts: list[object] = []
         try:
             config = BrokerConfig({name: ALTERED, "listeners": "TLS://:0"})
         except ConfigError as error:
-            said.append(error)
+            texts.append(error)
         else:
-            said.append(config)
-        assert ALTERED not in f"{said!r} {caplog.text}", name
+            texts.append(config)
+        assert ALTERED not in f"{texts!r} {caplog.text}", name
 
 
 STARTS: dict[str, dict[str, str]] = {
@@ -292,6 +292,6 @@ def test_users_that_cannot_be_read_are_not_shown(
     users.write_text(f"alice:secret\n{ALTERED}\n")
     for value in (f"@{users}", ALTERED, f":{ALTERED}"):
         assert main(["serve", "--user", value]) == EXIT_USAGE
-    said = capsys.readouterr()
-    assert ALTERED not in f"{said}"
-    assert said.err.count("expected NAME:PASSWORD") == 3
+    output = capsys.readouterr()
+    assert ALTERED not in f"{output}"
+    assert output.err.count("expected NAME:PASSWORD") == 3

@@ -68,6 +68,9 @@ def test_a_client_hears_what_kafka_tells_it(
 
 
 def test_every_right_way_is_a_way_in() -> None:
-    for client, told in KAFKA.items():
+    for client, outcome_of in KAFKA.items():
         for name, way in WAYS.items():
-            assert told[name].get("read") == (name if way.fault is None else None), (client, name)
+            assert outcome_of[name].get("read") == (name if way.fault is None else None), (
+                client,
+                name,
+            )

@@ -130,9 +130,9 @@ class Tree:
 
 @pytest.fixture
 def tree(zookeeper: ZooKeeper, request: pytest.FixtureRequest) -> Iterator[Tree]:
-    found = Tree(zookeeper, request.node.name)
-    yield found
-    found.close()
+    new_tree = Tree(zookeeper, request.node.name)
+    yield new_tree
+    new_tree.close()
 
 
 @contextmanager
@@ -230,22 +230,22 @@ def plain_words(answer: tuple[int, str | None]) -> tuple[int, str]:
 
 def answers_of(port: int) -> list[Any]:
     """Return the answers to all of them, validated only and done; nothing is left behind."""
-    found = []
+    answers = []
     for values, broker in WITHOUT_SECRET:
         for validate_only in (True, False):
             answer = alter(port, values, broker, validate_only=validate_only)
-            found.append((values, broker, validate_only, plain_words(answer)))
+            answers.append((values, broker, validate_only, plain_words(answer)))
         alter(port, dict.fromkeys(values), broker)
-    return found
+    return answers
 
 
 def test_without_a_secret_zookeeper_gets_no_password(kafka_39: KafkaPeer, tree: Tree) -> None:
     complete = {STORE_KEY: STORE_PASSWORD, KEY_KEY: KEY_PASSWORD, JAAS_KEY: line("static")}
     with ours(tree, {}, **complete) as ports:
-        found = answers_of(ports[PLAINTEXT])
+        answers = answers_of(ports[PLAINTEXT])
         assert tree.stored() == {}
-    assert found == answers_of(kafka_39.port)
-    assert INVALID_CONFIG in {code for *_, (code, _) in found}
+    assert answers == answers_of(kafka_39.port)
+    assert INVALID_CONFIG in {code for *_, (code, _) in answers}
 
 
 def test_a_lost_secret_is_an_error_in_the_log_and_the_others_count(

@@ -185,10 +185,10 @@ async def test_nobody_gets_a_share_that_the_disk_has_refused(
         if is_held:
             answers = [await _is_unanswered(broker, client) for client in (first, second)]
             disk.go_on()
-            found = [await answer for answer in answers]
+            responses = [await answer for answer in answers]
         else:
-            found = [await client.receive() for client in (first, second)]
-        assert [(answer.error_code, answer.assignment) for answer in found] == [
+            responses = [await client.receive() for client in (first, second)]
+        assert [(answer.error_code, answer.assignment) for answer in responses] == [
             (ErrorCode.NOT_COORDINATOR, b"")
         ] * 2
 
@@ -375,8 +375,8 @@ async def test_nobody_hears_of_a_member_before_it_is_durable(
             disk.error = StorageError("fsync: no space left on device")
         disk.go_on()
         answers = [await join_answer, await beat_answer]
-        told = (ErrorCode.NOT_COORDINATOR, 0) if is_refused else (ErrorCode.NONE, 2)
-        assert [(answer.error_code, answer.member_epoch) for answer in answers] == [told] * 2
+        expected = (ErrorCode.NOT_COORDINATOR, 0) if is_refused else (ErrorCode.NONE, 2)
+        assert [(answer.error_code, answer.member_epoch) for answer in answers] == [expected] * 2
 
 
 # With `log.flush.interval.messages=1` a step of a transaction begins when the last is durable.
@@ -387,8 +387,8 @@ T0 = TopicPartition("t", 0)
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
-    async with transactional_world(tmp_path, **{"log.flush.interval.messages": "1"}) as made:
-        yield made
+    async with transactional_world(tmp_path, **{"log.flush.interval.messages": "1"}) as new_world:
+        yield new_world
 
 
 async def turns(count: int = 10) -> None:
@@ -412,13 +412,13 @@ async def test_markers_follow_a_durable_decision_and_the_end_follows_durable_mar
     await world.add(producer, 0)
     await world.produce(producer, b"a")
     data = world.running.partitions.get("t", 0)
-    before = data.log_end_offset
+    old_end = data.log_end_offset
     disk = hold_fsyncs(world)
     world.coordinator.end("x", *producer, is_commit=is_commit, client_version=0)
     await turns()
-    assert data.log_end_offset == before, "a marker before the decision was durable"
+    assert data.log_end_offset == old_end, "a marker before the decision was durable"
     disk.go_on_once()
-    await eventually(lambda: data.log_end_offset == before + 1)
+    await eventually(lambda: data.log_end_offset == old_end + 1)
     prepared = TransactionState.PREPARE_COMMIT if is_commit else TransactionState.PREPARE_ABORT
     assert world.state().state == prepared, "complete before the marker was durable"
     disk.go_on()
@@ -465,9 +465,9 @@ async def read_to(client: RawClient) -> int:
     return max((header.last_offset + 1 for _, header in iterate_headers(records)), default=0)
 
 
-@pytest.mark.parametrize("begun", [1, 2], ids=["one by one", "side by side"])
+@pytest.mark.parametrize("client_count", [1, 2], ids=["one by one", "side by side"])
 async def test_a_consumer_sees_each_record_once_it_is_acknowledged(
-    tmp_path: Path, begun: int
+    tmp_path: Path, client_count: int
 ) -> None:
     files = WatchedFiles()
     async with InProcessBroker(tmp_path, files=files) as running:
@@ -477,15 +477,16 @@ async def test_a_consumer_sees_each_record_once_it_is_acknowledged(
         reader = clients.pop()
         for turn in range(ROUNDS):
             files.hold(directory)
-            sent = [
-                asyncio.create_task(produced(client, b"%d" % turn)) for client in clients[:begun]
+            deliveries = [
+                asyncio.create_task(produced(client, b"%d" % turn))
+                for client in clients[:client_count]
             ]
             assert await files.is_held()
-            if begun == 1:
-                sent.append(asyncio.create_task(produced(clients[1], b"behind")))
+            if client_count == 1:
+                deliveries.append(asyncio.create_task(produced(clients[1], b"behind")))
             assert await read_to(reader) <= 2 * turn
             files.release()
-            for answered in asyncio.as_completed(sent):
+            for answered in asyncio.as_completed(deliveries):
                 assert await is_readable_once(reader, answered)
         for client in (*clients, reader):
             await client.close()

@@ -33,8 +33,8 @@ def clients_of(broker: Broker) -> set[tuple[str, str]]:
         connections = broker._node.app._server.connections
         return {(c._context.principal, c._transport._tls_object.version()) for c in connections}
 
-    found: set[tuple[str, str]] = broker.call(look)
-    return found
+    connections: set[tuple[str, str]] = broker.call(look)
+    return connections
 
 
 def write_and_read(broker: Broker, version: str) -> None:
@@ -47,15 +47,15 @@ def write_and_read(broker: Broker, version: str) -> None:
     assert ("User:alice", version) in clients_of(broker)
     consumer = Consumer({**settings, "group.id": "g", "enable.auto.commit": False})
     consumer.assign([TopicPartition("confluent", 0, OFFSET_BEGINNING)])
-    read: list[bytes | None] = []
+    values: list[bytes | None] = []
 
     def has_read_all() -> bool:
-        read.extend(message.value() for message in consumer.consume(100, 0.2))
-        return len(read) >= len(VALUES)
+        values.extend(message.value() for message in consumer.consume(100, 0.2))
+        return len(values) >= len(VALUES)
 
     wait_until(has_read_all, "all values are read")
     consumer.close()
-    assert read == VALUES
+    assert values == VALUES
 
 
 def test_librdkafka_with_tls_1_3(kafka_module: Broker) -> None:
@@ -105,9 +105,9 @@ def test_kafka_python(kafka_module: Broker) -> None:
     consumer = kafka.KafkaConsumer(
         "python", **settings, auto_offset_reset="earliest", consumer_timeout_ms=TIMEOUT_S * 1000
     )
-    read = [next(consumer).value for _ in VALUES]
+    values = [next(consumer).value for _ in VALUES]
     consumer.close()
-    assert read == VALUES
+    assert values == VALUES
 
 
 @pytest.mark.java
@@ -116,8 +116,8 @@ def test_java_shows_its_certificate(kafka_module: Broker, tmp_path: Path) -> Non
     file = tmp_path / "client.properties"
     file.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
     server = ("--bootstrap-server", kafka_module.bootstrap)
-    (listed,) = run_commands(
+    (outcome,) = run_commands(
         TOOLS_43,
         ("org.apache.kafka.tools.TopicCommand", *server, "--command-config", str(file), "--list"),
     )
-    assert "confluent" in listed.text.split(), listed
+    assert "confluent" in outcome.text.split(), outcome

@@ -40,7 +40,7 @@ def test_java_writes_reads_and_replaces_the_certificate(tmp_path: Path) -> None:
     with Broker(config=config, topics=["t"]) as broker:
         server = ("--bootstrap-server", broker.bootstrap)
         key = "listener.name.ssl.ssl.keystore.location"
-        written, read, altered, described = run_commands(
+        production, consumption, altered, described = run_commands(
             java.KAFKA_39,
             (
                 PERFORMANCE, "--topic", "t", "--num-records", "500", "--record-size", "1000",
@@ -61,8 +61,8 @@ def test_java_writes_reads_and_replaces_the_certificate(tmp_path: Path) -> None:
                 "--entity-type", "brokers", "--entity-name", "0",
             ),
         )  # fmt: skip
-        assert "500 records sent" in written.text, written
-        assert read.failure is None, read
+        assert "500 records sent" in production.text, production
+        assert consumption.failure is None, consumption
         assert altered.failure is None, altered
         assert key in described.text, described
         assert len(broker.records("t")) == 500
@@ -83,7 +83,7 @@ def test_a_scanner_finds_no_more_than_at_kafka(tmp_path: Path) -> None:
         "listeners": "PLAINTEXT://127.0.0.1:0,EC://127.0.0.1:0,RSA://127.0.0.1:0",
     }
     with Broker(config=settings) as broker:
-        found = {key: set(scan(broker._node.app.ports[key])) for key in KEYS}
-    for key, findings in found.items():
+        findings_of = {key: set(scan(broker._node.app.ports[key])) for key in KEYS}
+    for key, findings in findings_of.items():
         assert "protocol tls 1.3" in findings
         assert findings - set(KAFKA[key]) == set()

@@ -46,8 +46,8 @@ SKIPPED_MARKERS = "Couldn't find leader endpoint for partitions"
 
 def make_topics(address: str, *names: str) -> None:
     admin = AdminClient({"bootstrap.servers": address})
-    for made in admin.create_topics([NewTopic(name, 2, 1) for name in names]).values():
-        made.result(WAIT_S)
+    for creation in admin.create_topics([NewTopic(name, 2, 1) for name in names]).values():
+        creation.result(WAIT_S)
 
 
 def read_committed(address: str, topic: str, count: int) -> list[str]:
@@ -160,9 +160,9 @@ async def test_aiokafka_reads_processes_and_writes(kafka_broker: Broker) -> None
     try:
         async with asyncio.timeout(WAIT_S):
             while moved < 40:
-                found = await consumer.getmany(timeout_ms=500, max_records=9)
+                batches = await consumer.getmany(timeout_ms=500, max_records=9)
                 async with producer.transaction():
-                    for partition, records in found.items():
+                    for partition, records in batches.items():
                         for record in records:
                             await producer.send(
                                 "output", record.value, partition=partition.partition
@@ -259,12 +259,14 @@ def test_hanging_transactions_are_found_and_aborted(new_broker: Callable[..., Mi
     def run(*arguments: str) -> str:
         return java.run_java(java.TOOLS_43, tool, *server, *arguments)
 
-    found = run("find-hanging", "--broker-id", "0")
-    assert re.search(rf"t\s+0\s+{producer.producer_id}\s+0\s+-1\s+0\s", found), found
+    hanging = run("find-hanging", "--broker-id", "0")
+    assert re.search(rf"t\s+0\s+{producer.producer_id}\s+0\s+-1\s+0\s", hanging), hanging
     run("abort", "--topic", "t", "--partition", "0", "--start-offset", "0")
-    asked = [{"name": "t", "partition_indexes": [0]}]
-    left = talk.quietly("describe_producers", 0, topics=asked)["topics"][0]["partitions"][0]
-    assert [producer["current_txn_start_offset"] for producer in left["active_producers"]] == [-1]
+    topics = [{"name": "t", "partition_indexes": [0]}]
+    partition = talk.quietly("describe_producers", 0, topics=topics)["topics"][0]["partitions"][0]
+    assert [producer["current_txn_start_offset"] for producer in partition["active_producers"]] == [
+        -1
+    ]
     talk.close()
     assert read_committed(broker.address, "t", 0) == []
 
@@ -279,9 +281,9 @@ def dumped_states(log_dir: Path) -> dict[str, str]:
         ",".join(files),
         "--transaction-log-decoder",
     )
-    found = re.findall(r"transactionalId=(\S+) payload: \S*?state=(\w+)", text)
-    assert found, text
-    return dict(found)
+    states = re.findall(r"transactionalId=(\S+) payload: \S*?state=(\w+)", text)
+    assert states, text
+    return dict(states)
 
 
 # Handed over.

@@ -36,8 +36,10 @@ def test_the_way_of_a_record_and_of_a_group(program: Program) -> None:
     assert program.run("topics", *words).lines == [f"{topic} is made"]
     assert program.run("wait", "--topic", f"{topic}:3").code == 0
     lines = b"".join(b"k%d\tv%d\n" % (number, number) for number in range(300))
-    written = program.feed(lines, "produce", topic, "--keys", "-H", "h=1", "--compression", "zstd")
-    assert (written.code, written.errors) == (0, "")
+    production = program.feed(
+        lines, "produce", topic, "--keys", "-H", "h=1", "--compression", "zstd"
+    )
+    assert (production.code, production.errors) == (0, "")
     (view,) = json.loads(program.run("topics", topic, "--json").out)
     assert view["settings"] == {"retention.ms": "600000", "cleanup.policy": "compact"}
     assert sum(part["end_offset"] for part in view["partitions"]) == 300
@@ -82,8 +84,8 @@ def test_java_and_the_verb_share_a_group(kafka_44: KafkaPeer, tmp_path: Path) ->
         assert ready.code == 0, ready.errors
         lines = b"".join(b"k%d\t%d\n" % (number, number) for number in range(100))
         program.feed(lines, "produce", "shared", "--keys")
-        read = program.run("wait", "--group", "both", "--lag", "0", "--timeout", "2m")
-        assert read.code == 0, read.errors
+        outcome = program.run("wait", "--group", "both", "--lag", "0", "--timeout", "2m")
+        assert outcome.code == 0, outcome.errors
         for process in (own, console):
             process.terminate()
             process.communicate(timeout=60)

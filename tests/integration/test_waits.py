@@ -55,10 +55,10 @@ def read_once(broker: Broker, start: Start, run: int) -> None:
         start(group, values, f"instance-{number}" if is_static else None) for number in range(count)
     ]
     broker.wait_for_group(group, members=count, timeout_s=WAIT_S)
-    written = {f"{run}-{index}": index for index in range(PARTITIONS)}
-    for value, index in written.items():
+    partition_of = {f"{run}-{index}": index for index in range(PARTITIONS)}
+    for value, index in partition_of.items():
         broker.produce("orders", value, partition=index)
-    missing = set(written)
+    missing = set(partition_of)
     try:
         while missing:
             missing.discard(values.get(timeout=WAIT_S))  # those of other runs come, too

@@ -135,8 +135,8 @@ async def test_minibroker_follows_kafkas_changes(zookeeper: ZooKeeper, tmp_path:
     topics = "org.apache.kafka.tools.TopicCommand"
     bootstrap = ("--bootstrap-server", kafka.address)
     try:
-        before = ("--topic", "before", "--partitions", "2", "--config", "retention.ms=11")
-        await tool(topics, *bootstrap, "--create", *before)
+        options = ("--topic", "before", "--partitions", "2", "--config", "retention.ms=11")
+        await tool(topics, *bootstrap, "--create", *options)
         await cluster.start()
         image = cluster.image
         assert (image.controller_id, cluster.is_controller) == (0, False)
@@ -180,8 +180,8 @@ async def test_minibroker_follows_kafkas_changes(zookeeper: ZooKeeper, tmp_path:
         # Asked for by us, done by Kafka's controller.
         ours = await cluster.create_topic("ours", assignment={0: [0]}, timeout_s=WAIT_S)
         assert ours.partitions[0].leader == 0
-        listed = await tool(topics, *bootstrap, "--describe", "--topic", "ours")
-        assert f"TopicId: {topic_id_to_text(ours.topic_id)}" in listed
+        description = await tool(topics, *bootstrap, "--describe", "--topic", "ours")
+        assert f"TopicId: {topic_id_to_text(ours.topic_id)}" in description
         await cluster.alter_config("topics", "ours", {"retention.ms": "55"})
         await cluster.delete_topic("while", timeout_s=WAIT_S)
         assert "while" not in image.topics
@@ -215,8 +215,8 @@ async def test_kafka_stays_the_controller_until_it_stops(
         assert (cluster.image.controller_id, cluster.is_controller) == (0, False)
         await asyncio.to_thread(kafka.stop)
         await changes.wait_until(lambda: cluster.image.topics["by-kafka"].partitions[0].leader < 0)
-        made = await cluster.create_topic("after", timeout_s=WAIT_S)
-        assert made.partitions[0].leader == 5
+        topic_state = await cluster.create_topic("after", timeout_s=WAIT_S)
+        assert topic_state.partitions[0].leader == 5
         assert cluster.is_controller
     finally:
         await cluster.close()

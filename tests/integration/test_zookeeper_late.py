@@ -148,22 +148,22 @@ class Servers:
 @pytest.fixture
 def servers(tmp_path: Path) -> Iterator[Servers]:
     """Yield both servers, started."""
-    made = Servers(tmp_path)
+    late_servers = Servers(tmp_path)
     try:
-        made.start()
-        yield made
+        late_servers.start()
+        yield late_servers
     finally:
-        made.stop()
+        late_servers.stop()
 
 
 def led_by(broker: Minibroker) -> set[str]:
     """Return the topics whose partition the broker itself serves, as it says."""
     with WireClient(broker.host, broker.port) as client:
-        asked = [
+        topics = [
             {"name": name, "partitions": [{"partition_index": 0, "timestamp": -1}]}
             for name in NAMES
         ]
-        answer = client.call("list_offsets", 2, replica_id=-1, isolation_level=0, topics=asked)
+        answer = client.call("list_offsets", 2, replica_id=-1, isolation_level=0, topics=topics)
     return {
         topic["name"] for topic in answer["topics"] if topic["partitions"][0]["error_code"] == 0
     }

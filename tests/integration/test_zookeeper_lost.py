@@ -78,10 +78,10 @@ class Nodes:
     def remove_topic(self, name: str) -> list[tuple[str, bytes]]:
         """Delete the nodes of a topic, the mark of no deletion; return them, parents first."""
         with self.client() as client:
-            found = list(_below(client, f"/cluster/brokers/topics/{name}"))
-            for path, _ in reversed(found):
+            nodes = list(_below(client, f"/cluster/brokers/topics/{name}"))
+            for path, _ in reversed(nodes):
                 client.delete(path)
-        return found
+        return nodes
 
     def write(self, nodes: list[tuple[str, bytes]]) -> None:
         """Make these nodes, all at once: a controller gives a topic without states new ones."""
@@ -120,9 +120,9 @@ class World:
 
     def fill(self, *names: str) -> None:
         """Make topics on all brokers, with records and a committed offset each."""
-        made = self.admin.create_topics([NewTopic(name, 2, 3) for name in names])
+        creations = self.admin.create_topics([NewTopic(name, 2, 3) for name in names])
         for name in names:
-            made[name].result(WAIT_S)
+            creations[name].result(WAIT_S)
         producer = Producer({"bootstrap.servers": self.brokers.bootstrap, "acks": "all"})
         for name in names:
             for number, value in enumerate(VALUES):
@@ -142,13 +142,13 @@ class World:
 
     def sizes(self, n: int, name: str) -> list[int]:
         """Return the bytes of the segments of a topic on a broker."""
-        found = sorted(self.brokers.log_dir(n).glob(f"{name}-?/*.log"))
-        return [segment.stat().st_size for segment in found]
+        segments = sorted(self.brokers.log_dir(n).glob(f"{name}-?/*.log"))
+        return [segment.stat().st_size for segment in segments]
 
     def directories(self, n: int) -> set[str]:
         """Return the names of a broker's logs, also of those that are on their way out."""
-        found = self.brokers.log_dir(n).iterdir()
-        return {path.name for path in found if path.is_dir()}
+        paths = self.brokers.log_dir(n).iterdir()
+        return {path.name for path in paths if path.is_dir()}
 
     def known_at(self, n: int) -> set[str]:
         """Return the topics that a broker tells its clients."""
@@ -160,19 +160,19 @@ class World:
         """Return all records of a topic."""
         consumer = Consumer({"bootstrap.servers": self.brokers.bootstrap, "group.id": "readers"})
         consumer.assign([Place(name, index, 0) for index in range(2)])
-        found: list[str] = []
-        while len(found) < len(VALUES):
+        values: list[str] = []
+        while len(values) < len(VALUES):
             message = consumer.poll(WAIT_S)
             assert message is not None
             if message.error() is None:
-                found.append(str(message.value().decode()))
+                values.append(str(message.value().decode()))
         consumer.close()
-        return sorted(found, key=int)
+        return sorted(values, key=int)
 
     def committed(self) -> dict[tuple[str, int], int]:
         """Return the committed offsets of the group."""
-        asked = [ConsumerGroupTopicPartitions("g")]
-        answer = self.admin.list_consumer_group_offsets(asked)["g"].result(WAIT_S)
+        groups = [ConsumerGroupTopicPartitions("g")]
+        answer = self.admin.list_consumer_group_offsets(groups)["g"].result(WAIT_S)
         return {(place.topic, place.partition): place.offset for place in answer.topic_partitions}
 
     def minibrokers(self) -> list[Minibroker]:
@@ -202,7 +202,7 @@ def test_a_topic_that_is_removed_by_hand_is_kept_and_served_when_it_is_back(
 ) -> None:
     with world_of(kafkas, tmp_path, zookeeper) as world:
         ours = [n for n in IDS if n not in kafkas]
-        before = {n: world.directories(n) for n in IDS}
+        old_names = {n: world.directories(n) for n in IDS}
         offsets = world.committed()
         assert len(offsets) == 4
         nodes = world.nodes.remove_topic("lost")
@@ -211,7 +211,7 @@ def test_a_topic_that_is_removed_by_hand_is_kept_and_served_when_it_is_back(
             "clients are not told of the topic any more",
             WAIT_S,
         )
-        assert {n: world.directories(n) for n in IDS} == before
+        assert {n: world.directories(n) for n in IDS} == old_names
         assert world.committed() == offsets
         if 0 in kafkas:
             return  # Kafka's controller does not take up states that are there already
@@ -219,7 +219,7 @@ def test_a_topic_that_is_removed_by_hand_is_kept_and_served_when_it_is_back(
         wait_until(
             lambda: all(set(TOPICS) <= world.known_at(n) for n in ours), "the topic is back", WAIT_S
         )
-        assert {n: world.directories(n) for n in IDS} == before
+        assert {n: world.directories(n) for n in IDS} == old_names
         assert world.read("lost") == world.read("kept") == VALUES
         assert world.committed() == offsets
 
@@ -229,7 +229,7 @@ def test_brokers_whose_zookeeper_comes_back_empty_stop_and_keep_everything(
     tmp_path: Path, zookeeper: ZooKeeper, kafkas: frozenset[int]
 ) -> None:
     with world_of(kafkas, tmp_path, zookeeper) as world:
-        before = {n: (world.directories(n), world.sizes(n, "lost")) for n in IDS}
+        old_state = {n: (world.directories(n), world.sizes(n, "lost")) for n in IDS}
         zookeeper.stop()
         shutil.rmtree(zookeeper.directory / "data")
         zookeeper.start()
@@ -238,7 +238,7 @@ def test_brokers_whose_zookeeper_comes_back_empty_stop_and_keep_everything(
             assert broker.process is not None
             assert broker.process.popen.wait(WAIT_S) == 1
             assert "the broker stops and keeps all its logs" in broker.process.log_tail()
-        assert {n: (world.directories(n), world.sizes(n, "lost")) for n in IDS} == before
+        assert {n: (world.directories(n), world.sizes(n, "lost")) for n in IDS} == old_state
 
 
 @on_clusters
@@ -251,7 +251,7 @@ def test_a_topic_that_is_younger_than_the_copy_of_zookeeper_is_kept(
         ours = [n for n in IDS if n not in kafkas]
         shutil.copytree(zookeeper.directory / "data", copy)
         world.fill("younger")
-        before = {n: (world.directories(n), world.sizes(n, "younger")) for n in IDS}
+        old_state = {n: (world.directories(n), world.sizes(n, "younger")) for n in IDS}
         offsets = world.committed()
         zookeeper.stop()
         shutil.rmtree(zookeeper.directory / "data")
@@ -264,6 +264,6 @@ def test_a_topic_that_is_younger_than_the_copy_of_zookeeper_is_kept(
             WAIT_S,
         )
         after: dict[int, Any] = {n: (world.directories(n), world.sizes(n, "younger")) for n in IDS}
-        assert after == before
+        assert after == old_state
         assert world.committed() == offsets
         assert world.read("lost") == VALUES

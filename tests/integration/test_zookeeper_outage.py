@@ -53,28 +53,30 @@ def addresses(zookeeper: ZooKeeper) -> str:
 @pytest.fixture
 async def tree(zookeeper: ZooKeeper) -> AsyncIterator[ZooKeeperTree]:
     """Yield an open client."""
-    opened = ZooKeeperTree(addresses(zookeeper) + "/base", session_timeout_ms=SESSION_TIMEOUT_MS)
-    await opened.open()
-    yield opened
-    await opened.close()
+    zookeeper_tree = ZooKeeperTree(
+        addresses(zookeeper) + "/base", session_timeout_ms=SESSION_TIMEOUT_MS
+    )
+    await zookeeper_tree.open()
+    yield zookeeper_tree
+    await zookeeper_tree.close()
 
 
 class Sessions:
     """Collects session events and waits for one."""
 
     def __init__(self, tree: ZooKeeperTree) -> None:
-        self.seen: list[SessionEvent] = []
+        self.events: list[SessionEvent] = []
         self._changed = asyncio.Event()
         tree.on_session(self._on_session)
 
     def _on_session(self, event: SessionEvent) -> None:
-        self.seen.append(event)
+        self.events.append(event)
         self._changed.set()
 
     async def wait_for(self, event: SessionEvent) -> None:
         """Return when the event has been seen."""
         async with asyncio.timeout(WAIT_S):
-            while event not in self.seen:
+            while event not in self.events:
                 await self._changed.wait()
                 self._changed.clear()
 
@@ -88,10 +90,10 @@ async def test_short_outage_keeps_the_session(zookeeper: ZooKeeper, tree: ZooKee
     session_id = tree.session_id
     zookeeper.stop()
     await sessions.wait_for(SessionEvent.SUSPENDED)
-    for asked in (tree.get("/me"), tree.get_many(["/me", "/data"]), tree.watch("/other", print)):
+    for call in (tree.get("/me"), tree.get_many(["/me", "/data"]), tree.watch("/other", print)):
         # A first step that ends it: it waits for nothing, however slow the machine.
         with pytest.raises(CoordinationError, match="cannot be reached now"):
-            asked.send(None)
+            call.send(None)
     zookeeper.start()
     await sessions.wait_for(SessionEvent.RESUMED)
     assert tree.session_id == session_id
@@ -117,10 +119,10 @@ async def test_empty_values_are_null_as_kafka_writes_them(
     def read() -> list[object]:
         client = KazooClient(zookeeper.connect)
         client.start()
-        found = [client.get(f"/base/{name}")[0] for name in ("created", "in-multi", "set")]
+        values = [client.get(f"/base/{name}")[0] for name in ("created", "in-multi", "set")]
         client.stop()
         client.close()
-        return found
+        return values
 
     assert await asyncio.to_thread(read) == [None, None, None]
 

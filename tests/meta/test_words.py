@@ -53,26 +53,6 @@ LOGGERS = ("getLogger", "logging.getLogger")
 ROOMS = ("minibroker", "benchmarks", "protocol_specs/codegen")
 """Folders whose names and sentences are checked word by word."""
 
-ROOMS_OF_TESTS = [
-    "browser",
-    "clients",
-    "compat",
-    "compat_cluster",
-    "crash",
-    "fire",
-    "fuzz",
-    "golden",
-    "meta",
-    "outgrowing",
-    "pipeline",
-    "property",
-    "scenario",
-    "simulation",
-    "support",
-    "unit",
-]
-"""Folders of tests whose names are checked too; the others follow."""
-
 _POINTERS = (
     "asked before begun found gained given gone held here kept known left listed made matched named"
     " noted noting opened parsed placed planned reached said seen sent settled shown taken there"
@@ -92,7 +72,7 @@ NAMES_OF_OPTIONS = {
 
 ROOM_FILES = sources(*ROOMS)
 
-NAMED_FILES = [*ROOM_FILES, *sources("examples", *(f"tests/{room}" for room in ROOMS_OF_TESTS))]
+NAMED_FILES = [*ROOM_FILES, *sources("examples", "tests")]
 """The files whose values and functions are named by nouns and verbs."""
 
 SUBJECTS = re.compile(r"(?:^|[.:;!?] )(?:What|Who|Whom|Whoever|Whatever) (?![^.]*\?)")
