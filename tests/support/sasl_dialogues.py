@@ -293,7 +293,7 @@ add(
         "versions_then_handshake": (software_name("a"), NOTED_HELLO, PLAIN, SERVED),
         "versions_twice": (VERSIONS, VERSIONS),
         "an_unknown_version_of_api_versions": (
-            do("send_header", "api_versions", 99, shown=12),
+            do("send_header", "api_versions", 99, size=12),
             VERSIONS,
             HELLO,
             PLAIN,
