@@ -9,8 +9,7 @@ The log line of each deletion names it.
 from __future__ import annotations
 
 from enum import Enum
-
-from minibroker.named_tuples import NamedTuple
+from typing import NamedTuple
 
 
 class EvidenceKind(Enum):

@@ -15,10 +15,9 @@ a field has a keyword, and both ways in read and refuse the same.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_type_hints
 
 from minibroker.cli.errors import UsageError
-from minibroker.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -8,9 +8,7 @@ a byte position. A topic id is sixteen bytes, big-endian, as on the wire; sixtee
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from typing import Final, NewType
-
-from minibroker.named_tuples import NamedTuple
+from typing import Final, NamedTuple, NewType
 
 Position = NewType("Position", int)
 BrokerId = NewType("BrokerId", int)

@@ -51,9 +51,7 @@ def api_keys_source(apis: list[ApiSpec]) -> str:
         "protocol_specs/apis/",
         "The table holds what the protocol has; what is served stands in the handlers' registry.",
     )
-    lines += ["from __future__ import annotations", ""]
-    lines += ["from importlib import import_module", "from typing import Any", ""]
-    lines += ["from minibroker.named_tuples import NamedTuple", ""]
+    lines += ["from importlib import import_module", "from typing import Any, NamedTuple", ""]
     lines += [f"{api.name.upper()} = {api.key}" for api in sorted(apis, key=_by_key)]
     lines += [*_API_CLASS.split("\n"), "APIS: dict[int, Api] = {"]
     for api in sorted(apis, key=_by_key):

@@ -14,12 +14,11 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.broker.cluster import paths
 from minibroker.broker.cluster.tree import NoNode, SessionEvent, TreeError
 from minibroker.kafka.errors import CoordinationError
-from minibroker.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     import logging

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from minibroker.broker.cluster import paths
 from minibroker.broker.cluster.admin_nodes import AdminNodes
@@ -39,7 +39,6 @@ from minibroker.broker.cluster.topics import Topics
 from minibroker.broker.cluster.tree import TreeError
 from minibroker.broker.cluster.updates import ImageUpdater
 from minibroker.kafka.errors import AwayError, CoordinationError
-from minibroker.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence

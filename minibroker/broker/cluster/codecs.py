@@ -10,13 +10,12 @@ Kafka 3.9.1 wrote (`tests/integration/test_zookeeper_kafka.py`).
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from minibroker.broker.cluster.image import BrokerInfo, Endpoint
 from minibroker.broker.slices import collect
 from minibroker.kafka.errors import CoordinationError
 from minibroker.kafka.ids import TopicPartition, topic_id_from_text, topic_id_to_text
-from minibroker.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -24,7 +24,7 @@ import asyncio
 import logging
 import os
 import sqlite3
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.broker import system
 from minibroker.broker.cluster.tree import (
@@ -45,7 +45,6 @@ from minibroker.broker.cluster.tree import (
 )
 from minibroker.broker.slices import TimeSlice, collect
 from minibroker.kafka.errors import CoordinationError
-from minibroker.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

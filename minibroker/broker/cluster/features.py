@@ -20,14 +20,13 @@ Source: Kafka FeatureControlManager, QuorumFeatures, Feature and its enums; Feat
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.broker.cluster import paths
 from minibroker.broker.cluster.codecs import decode_features, encode_features
 from minibroker.broker.cluster.tree import BadVersion, NodeExists, NoNode
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
-from minibroker.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,9 +7,7 @@ sees a consistent topic while it waits. Values may share lists: read only.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
-from minibroker.named_tuples import NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from minibroker.kafka.ids import TopicId

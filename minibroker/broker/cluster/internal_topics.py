@@ -9,9 +9,7 @@ configurations).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
-from minibroker.named_tuples import NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from minibroker.broker.config.broker import BrokerConfig

@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.broker.cluster.tree import TreeError
 from minibroker.broker.slices import TimeSlice
 from minibroker.kafka.errors import CoordinationError, KafkaError
-from minibroker.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from minibroker.broker.cluster.context import ClusterContext

@@ -18,7 +18,7 @@ Differs from Kafka 3.9, which takes the only replica in sync away, and its log.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from minibroker.broker.cluster import paths
 from minibroker.broker.cluster.codecs import PartitionState, encode_topic
@@ -29,7 +29,6 @@ from minibroker.broker.cluster.tree import Set
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.ids import TopicPartition
-from minibroker.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

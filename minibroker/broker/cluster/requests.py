@@ -21,7 +21,7 @@ ZkMetadataCache.updateMetadata, ZkBrokerEpochManager.
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.broker.cluster import paths
 from minibroker.broker.cluster.codecs import PartitionState, decode_large_topic
@@ -32,7 +32,6 @@ from minibroker.broker.slices import TimeSlice
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CoordinationError, KafkaError
 from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicId
-from minibroker.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Set

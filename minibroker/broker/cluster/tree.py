@@ -19,10 +19,9 @@ Rules both homes keep (`tests/unit/broker/cluster/test_tree_contract.py` runs ag
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from minibroker.kafka.errors import MinibrokerError
-from minibroker.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

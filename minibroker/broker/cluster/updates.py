@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.broker.cluster.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
 from minibroker.broker.slices import TimeSlice, collect
 from minibroker.kafka.ids import ZERO_TOPIC_ID
-from minibroker.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping

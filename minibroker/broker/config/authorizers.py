@@ -5,10 +5,9 @@ Source: Kafka AclAuthorizer.configure, StandardAuthorizer.configure.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.kafka.errors import ConfigError
-from minibroker.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,12 +15,11 @@ Source: Kafka DynamicBrokerConfig (order of precedence), ConfigHandler.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.config.topic import TopicConfig, broker_topic_values, topic_config
 from minibroker.kafka.errors import ConfigError
-from minibroker.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -8,9 +8,7 @@ Source: Kafka MetadataVersion, AbstractControllerBrokerRequestBatch.
 
 from __future__ import annotations
 
-from typing import Final, Self
-
-from minibroker.named_tuples import NamedTuple
+from typing import Final, NamedTuple, Self
 
 _LAST: Final = 9
 """Stands for the last internal version of a release, which its name alone means."""

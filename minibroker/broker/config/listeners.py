@@ -11,10 +11,9 @@ Source: Kafka SocketServerConfigs.listenerListToEndPoints, CoreUtils, KafkaConfi
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.kafka.errors import ConfigError
-from minibroker.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from minibroker.kafka.errors import ConfigError
-from minibroker.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

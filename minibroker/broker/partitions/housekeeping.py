@@ -49,12 +49,11 @@ import asyncio
 import logging
 from collections import Counter, defaultdict, deque
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypedDict, Unpack
+from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict, Unpack
 
 from minibroker.broker.slices import run_in_slices
 from minibroker.broker.storage.removals import RemoveTask
 from minibroker.kafka.errors import StorageError
-from minibroker.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -14,9 +14,7 @@ Partition.getOutOfSyncReplicas.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
-from minibroker.named_tuples import NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping

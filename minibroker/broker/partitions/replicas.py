@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from minibroker.broker.partitions.replica_progress import (
     ReplicaProgress,
@@ -36,7 +36,6 @@ from minibroker.broker.partitions.replica_progress import (
     was_at_end,
 )
 from minibroker.kafka.error_codes import ErrorCode
-from minibroker.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from asyncio import TimerHandle

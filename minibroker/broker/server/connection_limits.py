@@ -22,11 +22,10 @@ import asyncio
 import logging
 import socket
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from minibroker.broker.config.settings import LISTENER_LIMITS
 from minibroker.kafka.java_strings import host_address
-from minibroker.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from minibroker.broker.config.broker import BrokerConfig

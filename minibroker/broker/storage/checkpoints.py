@@ -14,12 +14,11 @@ Source: Kafka LogManager (checkpointRecoveryOffsetsInDir and its like, asyncDele
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from minibroker.broker.storage import names
 from minibroker.broker.storage.log_directory import LogDirectory
 from minibroker.kafka.ids import TopicPartition
-from minibroker.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from minibroker.broker.storage.partition_log import PartitionLog

@@ -20,10 +20,11 @@ compares all of one fetch with `segment.bytes`: here each batch goes by itself, 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CorruptionError, KafkaError, UnexpectedOffsetError
 from minibroker.kafka.records.batch import BatchHeader, crc_is_valid, iterate_headers
-from minibroker.named_tuples import NamedTuple
 
 
 class OffsetsOutOfOrderError(KafkaError):

@@ -44,14 +44,13 @@ import logging
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from threading import Lock
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 from minibroker.broker.storage import names
 from minibroker.broker.storage.files import Files
 from minibroker.kafka.errors import CorruptionError, StorageError, SyncError
 from minibroker.kafka.ids import TopicPartition
 from minibroker.kafka.java_formats.properties import parse_properties
-from minibroker.named_tuples import NamedTuple
 
 logger = logging.getLogger(__name__)
 

@@ -29,7 +29,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.broker.storage import names
 from minibroker.broker.storage.checkpoints import Checkpointed, Checkpoints
@@ -47,7 +47,6 @@ from minibroker.broker.storage.removals import Once, RemoveCopyTask, RemoveDirec
 from minibroker.clock import Clock
 from minibroker.kafka.errors import CorruptionError, HalfChangedError, StorageError
 from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicId, TopicPartition
-from minibroker.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from minibroker.broker.config.topic import TopicConfig

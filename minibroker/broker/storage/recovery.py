@@ -31,7 +31,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.broker.storage import names, producer_files
 from minibroker.broker.storage.batch_walks import Fields, checked_batches, header_of
@@ -50,7 +50,6 @@ from minibroker.clock import Clock
 from minibroker.kafka.errors import CorruptionError, StorageError
 from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicPartition
 from minibroker.kafka.records.batch import CONTROL_FLAG, LENGTH_FIELD_END, TRANSACTIONAL_FLAG
-from minibroker.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from minibroker.broker.config.topic import TopicConfig

@@ -23,13 +23,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.broker.storage.log_reads import largest_timestamp
 from minibroker.broker.storage.partition_log import PartitionLog
 from minibroker.broker.storage.segment import Segment
 from minibroker.kafka.errors import CorruptionError
-from minibroker.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from minibroker.broker.config.topic import TopicConfig

@@ -21,12 +21,11 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from struct import Struct
-from typing import Final
+from typing import Final, NamedTuple
 
 from minibroker.broker.storage.disk import Disk
 from minibroker.broker.storage.producer_state import CompletedTransaction
 from minibroker.kafka.errors import CorruptionError
-from minibroker.named_tuples import NamedTuple
 
 _ENTRY: Final = Struct(">hqqqq")
 _VERSION: Final = 0

@@ -7,12 +7,8 @@ The table holds what the protocol has; what is served stands in the handlers' re
 Generated from protocol_specs/apis/ by `python -m protocol_specs.codegen`; do not edit.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
-from typing import Any
-
-from minibroker.named_tuples import NamedTuple
+from typing import Any, NamedTuple
 
 PRODUCE = 0
 FETCH = 1

@@ -11,13 +11,12 @@ Source: Kafka ControlRecordType, EndTransactionMarker; KIP-98.
 from __future__ import annotations
 
 from struct import Struct
-from typing import Final
+from typing import Final, NamedTuple
 
 from minibroker.kafka.errors import CorruptionError
 from minibroker.kafka.records.batch import BatchHeader, read_header
 from minibroker.kafka.records.builder import build_batch
 from minibroker.kafka.records.record import Record, decode_records
-from minibroker.named_tuples import NamedTuple
 
 ABORT: Final = 0
 COMMIT: Final = 1

@@ -9,7 +9,7 @@ Source: Kafka ProduceRequest.validateRecords, RecordValidationException; KIP-467
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CorruptionError, KafkaError
@@ -22,7 +22,6 @@ from minibroker.kafka.records.batch import (
     read_header,
 )
 from minibroker.kafka.records.compression import ZSTD
-from minibroker.named_tuples import NamedTuple
 
 FIRST_VERSION_OF_V2: Final = 3
 """From this Produce version on: exactly one batch per partition, and of format v2."""

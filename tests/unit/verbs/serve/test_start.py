@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import subprocess
 import sys
@@ -15,9 +14,7 @@ from minibroker.verbs.serve.warm_up import MODULES, import_rest
 from tests.support.imports import names_in
 from tests.support.wire import WireClient
 
-ROOT = Path(__file__).parents[4]
-
-OWN_MODULES_MAX = 154
+OWN_MODULES_MAX = 153
 """The modules of ours in such a start. A module more is 0.1 to 1 ms more for every start: a part
 that a broker alone does not need is imported when something asks for it.
 """
@@ -86,23 +83,6 @@ def test_a_start_without_a_log_imports_nothing_that_works_on_logs(
     imported: set[str], name: str
 ) -> None:
     assert name not in imported
-
-
-def test_the_modules_of_a_start_declare_cheap_named_tuples(imported: set[str]) -> None:
-    """Each class of `typing.NamedTuple` is 1.2 million instructions at import."""
-    users = set()
-    for name in {name for name in imported if name.startswith("minibroker.")}:
-        source = ROOT.joinpath(*name.split(".")).with_suffix(".py")
-        nodes = ast.walk(ast.parse(source.read_text())) if source.exists() else ()
-        if any(
-            isinstance(node, ast.ImportFrom)
-            and node.module == "typing"
-            and "NamedTuple" in {alias.name for alias in node.names}
-            for node in nodes
-        ):
-            users.add(name)
-    # The first for the checker of types; the other is compiled, and a compiler makes its own.
-    assert users == {"minibroker.named_tuples", "minibroker.broker.storage.open_files"}
 
 
 @pytest.mark.parametrize("room", ["minibroker.control", "minibroker.registry", "minibroker.rig"])
