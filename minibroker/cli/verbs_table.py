@@ -12,7 +12,7 @@ from minibroker.cli.declaration import VerbGroup
 
 SECTIONS: Final = {
     "A broker": {
-        "serve": "minibroker.verbs.serve.plan",
+        "serve": "minibroker.verbs.serve.verb",
         "up": "minibroker.verbs.up",
         "status": "minibroker.verbs.status",
         "stop": "minibroker.verbs.stop",

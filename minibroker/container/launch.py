@@ -31,8 +31,8 @@ from minibroker.container.variables import Translated, translate
 from minibroker.container.without_effect import options_without_effect
 from minibroker.kafka.errors import ConfigError
 from minibroker.kafka.java_formats.properties import read_properties
-from minibroker.verbs.serve.plan import parse_serve
 from minibroker.verbs.serve.settings import build, configure_logging
+from minibroker.verbs.serve.verb import parse_serve
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,8 +9,8 @@ from minibroker.cli.declaration import Option, Part, Verb, option_of, options_of
 from minibroker.cli.errors import EXIT_OK, CommandError
 from minibroker.cli.kinds import SWITCH
 from minibroker.verbs.background.state import BACKGROUND, StateDirectory, StateOptions
-from minibroker.verbs.serve import plan as serve
-from minibroker.verbs.serve.plan import ServePlan
+from minibroker.verbs.serve import verb as serve
+from minibroker.verbs.serve.plan import CLIENTS, ServePlan, secured
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +57,7 @@ class UpVerb(Verb):
 def check(plan: UpPlan, names: Names) -> None:
     """Raise UsageError as `serve` does."""
     serve.check(plan.serve, names)
-    serve.secured(plan.serve)
+    secured(plan.serve)
 
 
 def run(plan: UpPlan, out: TextIO, errors: TextIO) -> int:
@@ -95,7 +95,7 @@ VERB: Final = UpVerb(
     plan=UpPlan,
     run=run,
     group=BACKGROUND,
-    groups=(serve.CLIENTS, *serve.VERB.groups),
+    groups=(CLIENTS, *serve.VERB.groups),
     notes=f"""
 Without -d it is minibroker serve. With -d one broker runs in the background, for each state
 directory. minibroker status shows it, minibroker stop ends it, minibroker reset deletes its data

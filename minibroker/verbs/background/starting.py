@@ -25,7 +25,7 @@ from minibroker.clock import SystemClock
 from minibroker.compilation import package_kind
 from minibroker.kafka.java_formats.properties import read_properties
 from minibroker.verbs.background.state import CONTROL, LISTENING, REGISTRY, Background
-from minibroker.verbs.serve.plan import VERB
+from minibroker.verbs.serve.verb import VERB
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -218,7 +218,7 @@ def test_a_start_loads_its_own_verb_alone() -> None:
         *("minibroker.cli.declaration", "minibroker.cli.errors", "minibroker.cli.kinds"),
         *("minibroker.cli.parser", "minibroker.cli.program", "minibroker.cli.quantities"),
         *("minibroker.cli.verbs_table", "minibroker.verbs.serve", "minibroker.verbs.serve.plan"),
-        "minibroker.verbs.serve.settings",
+        *("minibroker.verbs.serve.settings", "minibroker.verbs.serve.verb"),
     }
     assert not loaded & {"argparse", "difflib", "asyncio", "socket"}
     assert not any(name.startswith(("minibroker.client", "minibroker.pipeline")) for name in loaded)

@@ -18,7 +18,7 @@ from minibroker.broker.config.options import TopicToCreate
 from minibroker.cli.errors import UsageError
 from minibroker.control.broker import ControlledBroker
 from minibroker.kafka.errors import ConfigError, MinibrokerError
-from minibroker.verbs.serve.plan import parse_serve
+from minibroker.verbs.serve.verb import parse_serve
 
 if TYPE_CHECKING:
     from pathlib import Path

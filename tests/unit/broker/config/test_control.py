@@ -8,8 +8,8 @@ import pytest
 
 from minibroker.broker.config.control import TOKEN_FILE_BYTES_MAX, ControlOptions
 from minibroker.kafka.errors import ConfigError
-from minibroker.verbs.serve.plan import parse_serve
 from minibroker.verbs.serve.settings import build
+from minibroker.verbs.serve.verb import parse_serve
 
 if TYPE_CHECKING:
     from pathlib import Path

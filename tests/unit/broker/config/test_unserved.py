@@ -18,8 +18,8 @@ from minibroker.broker.config.keys import BROKER_KEYS
 from minibroker.broker.config.unserved import WITHOUT_EFFECT, strays
 from minibroker.kafka.config_keys import default_value, parse_value
 from minibroker.kafka.errors import ConfigError
-from minibroker.verbs.serve.plan import parse_serve
 from minibroker.verbs.serve.settings import build
+from minibroker.verbs.serve.verb import parse_serve
 
 if TYPE_CHECKING:
     from pathlib import Path

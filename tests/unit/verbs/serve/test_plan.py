@@ -19,8 +19,8 @@ from minibroker.broker.security.listener_tls import ListenerTls
 from minibroker.cli import main
 from minibroker.cli.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, UsageError
 from minibroker.compilation import package_kind
-from minibroker.verbs.serve.plan import parse_serve
 from minibroker.verbs.serve.settings import build
+from minibroker.verbs.serve.verb import parse_serve
 from tests.support.certificates import shake_hands
 
 if TYPE_CHECKING:
