@@ -49,6 +49,9 @@ def member_directory(log_dir: str, broker_id: int) -> str:
 
 
 def _config_of(config: BrokerConfig, count: int, number: int) -> BrokerConfig:
+    """Return the configuration of broker `number` of `count`, from 0 up: id, directories and ports
+    of its own, and replicas as several brokers have them, unless a setting says otherwise.
+    """
     broker_id = config.broker_id + number
     own = {
         "broker.id": str(broker_id),

@@ -101,6 +101,7 @@ class Outboxes(ClusterListener):
     # The brokers.
 
     def _on_election(self, is_controller: bool) -> None:
+        """End the outboxes of an earlier office, and open new ones in a new office."""
         self._end_all()
         if is_controller:
             self._follow_brokers()

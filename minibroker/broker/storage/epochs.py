@@ -185,7 +185,7 @@ class LeaderEpochs:
 
 
 def _is_number(text: str) -> bool:
-    """Decimal digits only; `int` alone would take signs, blanks and underscores."""
+    """Return whether it is decimal digits alone: `int` takes signs, blanks and underscores, too."""
     return text.isascii() and text.isdigit()
 
 

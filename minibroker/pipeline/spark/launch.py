@@ -167,7 +167,7 @@ def started(
     if tell is not None:
         tell("starting Spark")
     conf = {"spark.sql.shuffle.partitions": SHUFFLE_PARTITIONS, **engine.conf}
-    with _ctrl_c_as_it_is(), _errors_kept_back(is_quiet=is_quiet):
+    with _unchanged_ctrl_c(), _java_errors_in_a_file(is_quiet=is_quiet):
         own = session(
             master=engine.master,
             app_name="minibroker pipeline",
@@ -186,10 +186,10 @@ def started(
 
 
 @contextmanager
-def _ctrl_c_as_it_is() -> Iterator[None]:
-    """Keep Ctrl-C as it is:
+def _unchanged_ctrl_c() -> Iterator[None]:
+    """Give Ctrl-C its handler back behind the block.
 
-    Spark's start would make it cancel jobs and raise in the middle of a call.
+    Spark's start makes it cancel jobs and raise in the middle of a call.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -202,7 +202,7 @@ def _ctrl_c_as_it_is() -> Iterator[None]:
 
 
 @contextmanager
-def _errors_kept_back(*, is_quiet: bool) -> Iterator[None]:
+def _java_errors_in_a_file(*, is_quiet: bool) -> Iterator[None]:
     """Send stderr of Java, and of Spark's Python workers, to a file while the block runs.
 
     Spark prints a dozen lines before it begins and logs every task that is stopped. Errors that a

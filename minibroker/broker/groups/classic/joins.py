@@ -206,6 +206,7 @@ def _replace_static(
     else:
 
         def on_stored(next_step: Step, error: ErrorCode | None) -> None:
+            """Answer the member; give its id back to the old one if the group was not stored."""
             if error is None:
                 answer = _replaced_answer(group, member, join, old_leader_id)
             else:

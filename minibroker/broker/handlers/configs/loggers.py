@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 def levels() -> dict[str, str]:
     """Return the effective level of every logger, by name."""
     loggers = logging.root.manager.loggerDict.items()
-    names = [ROOT, *sorted(name for name, known_as in loggers if _is_logger(known_as))]
+    names = [ROOT, *sorted(name for name, entry in loggers if _is_logger(entry))]
     return {name: _level_name(_logger(name).getEffectiveLevel()) for name in names}
 
 
@@ -86,9 +86,9 @@ def _invalid(detail: str) -> KafkaError:
     return KafkaError(ErrorCode.INVALID_REQUEST, detail)
 
 
-def _is_logger(known_as: object) -> bool:
+def _is_logger(entry: object) -> bool:
     """Return False for a placeholder: Python keeps one for `a` where only `a.b` is a logger."""
-    return isinstance(known_as, logging.Logger)
+    return isinstance(entry, logging.Logger)
 
 
 def _logger(name: str) -> logging.Logger:

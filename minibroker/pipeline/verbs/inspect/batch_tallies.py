@@ -47,6 +47,7 @@ class _Codec:
         self.aborted_records += row["records"] if row["isAborted"] else 0
 
     def merge(self, other: _Codec) -> None:
+        """Add the counts of another task."""
         self.batches += other.batches
         self.records += other.records
         self.size_bytes += other.size_bytes
