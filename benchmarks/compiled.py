@@ -71,7 +71,7 @@ def use_compiled() -> None:
 
 def main() -> None:
     """Run the module that the first argument names, with the other arguments."""
-    if len(sys.argv) == 1:
+    if len(sys.argv) == 1 or sys.argv[1].startswith("-"):  # also --help
         sys.exit(__doc__)
     use_compiled()
     del sys.argv[0]
