@@ -38,6 +38,10 @@ MAP = "listener.security.protocol.map"
 BOTH = "PLAINTEXT:PLAINTEXT,EXTRA:PLAINTEXT,SSL:SSL"
 OWN_KEY = "listener.name.extra.ssl.client.auth"
 INVALID_REQUEST = 42
+SILENT_S = 20.0
+"""Kafka ends the acceptor of a listener and its processors side by side: a connection that is
+accepted meanwhile may reach a processor that has ended, and is neither answered nor closed.
+"""
 WRAPPED = (
     "Invalid value org.apache.kafka.common.config.ConfigException: ",
     " for configuration Invalid dynamic configuration",
@@ -74,8 +78,10 @@ class AlteredBroker:
     def answer_at(self, port: int) -> list[Any] | str:
         """Return the addresses that a client of a listener is told, or why there are none."""
         try:
-            with WireClient(HOST, port) as client:
+            with WireClient(HOST, port, timeout_s=SILENT_S) as client:
                 answer = client.call("metadata", 9, topics=[])
+        except TimeoutError:
+            return "silent"
         except ConnectionRefusedError:
             return "refused"
         except ConnectionError:  # it is being closed
