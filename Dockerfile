@@ -6,7 +6,8 @@
 ARG PYTHON=3.13
 
 FROM python:${PYTHON}-slim-bookworm AS build
-# For strip, the compiled modules, and gssapi, which has no wheel; only here. Whatever version Debian has at the time of the build.
+# For strip, the compiled modules, and gssapi, which has no wheel; only here. Whatever version Debian has at the time
+# of the build.
 # hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install -y --no-install-recommends binutils gcc libc6-dev libkrb5-dev \

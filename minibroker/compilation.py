@@ -10,6 +10,8 @@ from importlib.machinery import ExtensionFileLoader
 from importlib.util import find_spec
 from typing import Final
 
+from minibroker import __version__
+
 _HOT_MODULE: Final = "minibroker.kafka.records.batch"
 """One of them: a wheel has all of them compiled, or none."""
 
@@ -19,3 +21,8 @@ def package_kind() -> str:
     spec = find_spec(_HOT_MODULE)
     is_compiled = spec is not None and isinstance(spec.loader, ExtensionFileLoader)
     return "compiled" if is_compiled else "pure"
+
+
+def package_version() -> str:
+    """Return the version and the kind of the package, for people: `0.1.0 (pure)`."""
+    return f"{__version__} ({package_kind()})"

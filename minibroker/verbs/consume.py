@@ -130,6 +130,11 @@ class ConsumePlan(NamedTuple):
     ] = DEFAULT_NULL
     connection: Annotated[ClusterOptions, Part(ClusterOptions)] = ClusterOptions()
 
+    @property
+    def first_place(self) -> OffsetPlace:
+        """Return the place of the first record of each partition."""
+        return self.start or self.since or BEGINNING
+
 
 def check(plan: ConsumePlan, names: Names) -> None:
     """Raise UsageError for options that do not go together."""
@@ -195,8 +200,7 @@ def _read(plan: ConsumePlan, client: Client, output: RecordOutput) -> None:
     committed = is_committed(plan.connection)
     partitions = places.partitions_of(client, plan.topic, plan.partitions)
     bounds = places.bounds_of(client, partitions, is_committed=committed)
-    start = plan.start or plan.since or BEGINNING
-    starts = places.offsets_at(client, start, bounds, is_committed=committed)
+    starts = places.offsets_at(client, plan.first_place, bounds, is_committed=committed)
     if plan.follow:
         answers: Iterator[Fetched | None] = reading.read_on(
             client, starts, is_committed=committed, on_lost=output.note_lost
@@ -218,12 +222,12 @@ def _read(plan: ConsumePlan, client: Client, output: RecordOutput) -> None:
 
 def _read_as_member(plan: ConsumePlan, group: str, client: Client, output: RecordOutput) -> None:
     """Write the records that a group gives to this member."""
-    from minibroker.verbs.group_reading import GroupReading, read_as_member  # noqa: PLC0415  as above
+    from minibroker.verbs.group_reading import GroupReading, read_as_member  # noqa: PLC0415  for --group
 
     reading = GroupReading(
         group,
         plan.topic,
-        start=plan.start or plan.since or BEGINNING,
+        start=plan.first_place,
         follow=plan.follow,
         is_committed=is_committed(plan.connection),
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple, TextIO
 
-from minibroker import __version__
 from minibroker.cli.declaration import Verb
 from minibroker.cli.errors import EXIT_OK
 
@@ -15,9 +14,9 @@ class VersionPlan(NamedTuple):
 
 def run(plan: VersionPlan, out: TextIO, errors: TextIO) -> int:
     """Write the version and the kind of package; return the exit code."""
-    from minibroker.compilation import package_kind  # noqa: PLC0415  not for help
+    from minibroker.compilation import package_version  # noqa: PLC0415  not for help
 
-    out.write(f"minibroker {__version__} ({package_kind()})\n")
+    out.write(f"minibroker {package_version()}\n")
     return EXIT_OK
 
 

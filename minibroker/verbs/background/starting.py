@@ -14,7 +14,6 @@ from contextlib import chdir, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from minibroker import __version__
 from minibroker.broker.config.sources import gather
 from minibroker.broker.ready_file import write_ready_file
 from minibroker.cli.declaration import plan_of
@@ -22,7 +21,7 @@ from minibroker.cli.errors import CommandError
 from minibroker.cli.parser import parse
 from minibroker.client.readiness import is_any_readable
 from minibroker.clock import SystemClock
-from minibroker.compilation import package_kind
+from minibroker.compilation import package_version
 from minibroker.kafka.java_formats.properties import read_properties
 from minibroker.verbs.background.state import CONTROL, LISTENING, REGISTRY, Background
 from minibroker.verbs.serve.verb import VERB
@@ -82,7 +81,7 @@ def start(state: StateDirectory, words: Sequence[str], errors: TextIO) -> Backgr
         directory=os.getcwd(),  # noqa: PTH109  a text, for JSON
         data=data,
         in_zookeeper=in_zookeeper,
-        version=f"{__version__} ({package_kind()})",
+        version=package_version(),
     )
     state.write(background)
     return background

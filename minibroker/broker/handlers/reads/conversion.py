@@ -28,7 +28,6 @@ from minibroker.broker.slices import (
     end_in_slices,
     run_rest,
     run_slice,
-    run_with_pauses,
 )
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CorruptionError, KafkaError
@@ -94,12 +93,8 @@ async def convert_awaited(
     context: RequestContext, request: FetchRequest, awaited: Awaitable[FetchResponse]
 ) -> FetchResponse:
     """Do `for_old_consumer` with an answer that comes later."""
-    answer = await awaited
-    if context.version >= FIRST_VERSION_OF_V2:
-        refusals = _refuse_zstd(context, answer)
-        return answer if begin_in_slices(refusals) else await _refuse_rest(answer, refusals)
-    steps = _convert_little(context, request, answer)
-    return await _convert_rest(answer, run_with_pauses(steps))
+    answer = for_old_consumer(context, request, await awaited)
+    return answer if isinstance(answer, FetchResponse) else await answer
 
 
 async def _refuse_rest(answer: FetchResponse, refusals: Iterator[None]) -> FetchResponse:
