@@ -65,12 +65,17 @@ class CorruptionError(MinibrokerError):
 
 class StorageError(MinibrokerError):
     """A disk that refused an operation: full, gone, no permission, in use by another process.
-    `log_directory` is the entry of `log.dirs` that refused, None if it is not known.
+    `log_directory` is the entry of `log.dirs` that refused, None if it is not known. `cause` is
+    the error of the system call, as a `from` gives it: compiled code loses the `from` of a `raise`.
     """
 
-    def __init__(self, message: str, *, log_directory: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, log_directory: str | None = None, cause: Exception | None = None
+    ) -> None:
         super().__init__(message)
         self.log_directory = log_directory
+        if cause is not None:
+            self.__cause__ = cause
 
     @property
     def is_lasting(self) -> bool:

@@ -233,9 +233,7 @@ def test_nobody_asks_for_the_type_of_interpreted_code() -> None:
 
 
 def test_an_error_of_storage_gets_its_cause_from_its_maker() -> None:
-    """`raise … from error` loses its cause, and `StorageError.is_lasting` looks at that one.
-    `PartitionDirectory.failed` sets it.
-    """
+    """`raise … from error` loses its cause, and `StorageError.is_lasting` looks at that one."""
     places = [
         f"{name_of(path)}:{node.lineno}"
         for path in compiled_paths()
@@ -243,8 +241,21 @@ def test_an_error_of_storage_gets_its_cause_from_its_maker() -> None:
         if node.cause is not None
         and isinstance(node.exc, ast.Call)
         and dotted(node.exc.func) in ERRORS_WITH_A_CAUSE
+        and not any(keyword.arg == "cause" for keyword in node.exc.keywords)
     ]
-    assert_none(places, "the cause is lost once it is compiled:")
+    assert_none(places, "the cause is lost once it is compiled, give it as `cause`:")
+
+
+def test_only_an_error_of_storage_sets_its_cause() -> None:
+    places = [
+        f"{name_of(path)}:{node.lineno}"
+        for path in sources("minibroker/broker", "minibroker/kafka")
+        for node in nodes_of(path, ast.Attribute)
+        if node.attr == "__cause__" and isinstance(node.ctx, ast.Store)
+    ]
+    assert_none(
+        [place for place in places if "kafka/errors.py" not in place], "give it as `cause`:"
+    )
 
 
 # A test that replaces a part of a compiled module: its callers are compiled, and do not look it up.

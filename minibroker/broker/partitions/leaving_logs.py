@@ -153,7 +153,7 @@ class LogDeletion:
             nonlocal unsettled
             if error is not None:
                 if not isinstance(error, StorageError):
-                    error = StorageError(str(error))
+                    error = StorageError(str(error), cause=error)
                 self._note_failure(f"names of deleted logs of topic {self._topic}", error)
             unsettled -= 1
             if unsettled == 0:

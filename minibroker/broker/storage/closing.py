@@ -17,7 +17,7 @@ from typing import Final
 
 from minibroker.broker.storage.partition_log import PartitionLog
 from minibroker.broker.storage.tasks import FlushTask
-from minibroker.kafka.errors import StorageError
+from minibroker.kafka.errors import StorageError, SyncError
 
 logger = logging.getLogger(__name__)
 
@@ -96,7 +96,7 @@ def _finish(tasks: list[FlushTask], failed: dict[str, StorageError]) -> None:
             files.sync_directory(parent)
         except OSError as error:
             lost.add(parent)
-            refused = StorageError(f"cannot sync {parent}: {error}", log_directory=parent)
+            refused = SyncError(f"cannot sync {parent}: {error}", log_directory=parent, cause=error)
             _note(failed, parent, refused)
     for task in tasks:
         if task.place.log_directory not in lost:

@@ -99,14 +99,13 @@ class PartitionDirectory:
     ) -> StorageError:
         """Return the error for people: `action` cannot be done to the partition.
 
-        Its cause is set here, because compiled code loses the `from` of a `raise`; whether the
-        directory goes offline hangs on it (`StorageError.is_lasting`).
+        Whether the directory goes offline hangs on its cause (`StorageError.is_lasting`).
         """
-        failure = kind(
-            f"cannot {action} {self.name} in {self.path}: {error}", log_directory=self.log_directory
+        return kind(
+            f"cannot {action} {self.name} in {self.path}: {error}",
+            log_directory=self.log_directory,
+            cause=error,
         )
-        failure.__cause__ = error
-        return failure
 
     @contextmanager
     def whole_change(self, action: str) -> Iterator[None]:

@@ -605,12 +605,11 @@ class Segment:
             for path in marked:
                 self._disk.files.replace(path, path.removesuffix(names.DELETED))
         except OSError as error:
-            failure = HalfChangedError(
+            raise HalfChangedError(
                 f"cannot put {self.log_path} back in service: {error}",
                 log_directory=self.directory.rpartition("/")[0] or "/",
-            )
-            failure.__cause__ = error
-            raise failure from error
+                cause=error,
+            ) from error
         self.return_to_service()
 
     def return_to_service(self) -> None:

@@ -81,8 +81,7 @@ def test_the_table_of_the_module_names_every_class() -> None:
 def test_a_disk_that_is_full_or_busy_may_take_the_next_write(
     cause: Exception | None, is_lasting: bool
 ) -> None:
-    error = StorageError("cannot append", log_directory="/data")
-    error.__cause__ = cause
+    error = StorageError("cannot append", log_directory="/data", cause=cause)
     assert error.is_lasting == is_lasting
     assert error.log_directory == "/data"
 
@@ -92,9 +91,8 @@ def test_a_disk_that_is_full_or_busy_may_take_the_next_write(
     [(errno.EIO, True), (errno.ENOSPC, True), (errno.EDQUOT, True), (errno.EMFILE, False)],
 )
 def test_a_full_disk_that_fails_an_fsync_is_not_trusted_again(code: int, is_lasting: bool) -> None:
-    error = SyncError("cannot flush", log_directory="/data")
-    assert not error.is_lasting
-    error.__cause__ = OSError(code, "refused")
+    assert not SyncError("cannot flush", log_directory="/data").is_lasting
+    error = SyncError("cannot flush", log_directory="/data", cause=OSError(code, "refused"))
     assert error.is_lasting == is_lasting
 
 

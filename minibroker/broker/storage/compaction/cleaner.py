@@ -308,8 +308,8 @@ class LogCleaner:
             failure = StorageError(
                 f"cannot compact {log.name} in {log.directory}: {error}",
                 log_directory=log.log_directory,
+                cause=error,
             )
-            failure.__cause__ = cause
         if self._on_failure is not None:
             self._on_failure(failure)
 

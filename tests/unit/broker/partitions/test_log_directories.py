@@ -49,8 +49,9 @@ class Rig(World):
 
     def break_disk(self, index: int, code: int = errno.EIO) -> None:
         """The next write of this partition is refused."""
-        error = StorageError("refused", log_directory=self.directory_of(index))
-        error.__cause__ = OSError(code, "refused")
+        error = StorageError(
+            "refused", log_directory=self.directory_of(index), cause=OSError(code, "refused")
+        )
         self.manager.appends.log_failed(self.partition("t", index), error)
 
 

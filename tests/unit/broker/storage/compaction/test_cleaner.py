@@ -355,8 +355,7 @@ def test_the_logs_of_a_directory_that_fails_in_a_look_are_left_alone(
         log.roll()
         log.advance_log_start(10)
     directory = world.manager.directories[0].path
-    refusal = StorageError("gone", log_directory=directory)
-    refusal.__cause__ = OSError(5, "Input/output error")
+    refusal = StorageError("gone", log_directory=directory, cause=OSError(5, "Input/output error"))
 
     def refuse(log: PartitionLog) -> int:
         if log is logs[0]:
