@@ -57,13 +57,23 @@ if TYPE_CHECKING:  # `typing` itself is one of the imports below
 def main(words: Sequence[str] | None = None) -> int:
     """Run a command with the streams of the process; return the exit code.
 
-    The garbage collector rests while the program is imported: a module stays for ever, so it would
-    look at each one for nothing.
+    The garbage collector rests until `resume_collector`: what a start imports and makes stays for
+    ever, so it would look at each module and each part for nothing.
     """
     gc.disable()
     try:
         from minibroker.cli import program  # noqa: PLC0415  see above
+
+        return program.main(words)
     finally:
+        resume_collector()  # a command without a verb, or a broker that is not made
+
+
+def resume_collector() -> None:
+    """Set the garbage collector going if it rests. It leaves alone what there is now.
+
+    `program` calls it before a verb runs, and `serve` once its broker is made.
+    """
+    if not gc.isenabled():
         gc.freeze()
         gc.enable()
-    return program.main(words)

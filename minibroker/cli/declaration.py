@@ -121,6 +121,7 @@ class Verb:
         exits: str = EXITS,
         check: Callable[[Any, Names], None] | None = None,
         later_wins: bool = False,
+        resumes_collector: bool = False,
     ) -> None:
         """Declare a verb.
 
@@ -137,6 +138,7 @@ class Verb:
             exits: the paragraph about its exit codes.
             check: raises UsageError if the options of a plan do not go together.
             later_wins: of an option that is given again the last counts; else it is refused.
+            resumes_collector: `run` calls `resume_collector`; else it is called before.
         """
         self.name = name
         self.does = does
@@ -150,6 +152,7 @@ class Verb:
         self.exits = exits
         self.check = check
         self.later_wins = later_wins
+        self.resumes_collector = resumes_collector
 
     @property
     def command(self) -> str:

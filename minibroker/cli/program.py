@@ -13,6 +13,7 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, TextIO
 
+from minibroker.cli import resume_collector
 from minibroker.cli.declaration import Verb, VerbGroup
 from minibroker.cli.errors import (
     EXIT_FAILED,
@@ -106,6 +107,8 @@ def _run_verb(verb: Verb, words: Sequence[str], out: TextIO, errors: TextIO) -> 
     """Run a verb; its failures become a sentence on `errors` and an exit code."""
     command = verb.command
     try:
+        if not verb.resumes_collector:
+            resume_collector()
         return verb.start(parse(verb, words), out, errors)
     except UsageError as error:
         errors.write(f"{command}: {error}; see {command} --help\n")

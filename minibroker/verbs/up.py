@@ -111,4 +111,5 @@ its address and does nothing.
     ),
     check=check,
     later_wins=True,
+    resumes_collector=True,
 )

@@ -17,6 +17,7 @@ from minibroker.broker.app import CLUSTER_FILE, Broker
 from minibroker.broker.config.broker import GENERATED_ID
 from minibroker.broker.event_loop import new_loop, on_signals
 from minibroker.broker.system import allow_open_files, make_temporary_directory
+from minibroker.cli import resume_collector
 from minibroker.kafka.errors import ConfigError, MinibrokerError, StorageError
 from minibroker.verbs.serve.warm_up import import_rest
 
@@ -197,8 +198,7 @@ async def _start(
     if config.broker_id == GENERATED_ID:
         config = await _with_id(config)
     broker = _make(config, options)
-    gc.freeze()
-    gc.enable()  # `plan` let it rest; from here on work of any length may leave garbage
+    resume_collector()  # from here on work of any length may leave garbage
     await broker.start(options.topics)
     try:
         return broker, await _start_rest(broker, options, config.log_dirs[0])

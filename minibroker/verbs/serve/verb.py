@@ -8,7 +8,6 @@ wrong usage.
 
 from __future__ import annotations
 
-import gc
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, TextIO
@@ -45,19 +44,7 @@ def parse_serve(words: Sequence[str]) -> ServePlan:
 
 
 def run(plan: ServePlan, out: TextIO, errors: TextIO) -> int:
-    """Serve until SIGTERM or SIGINT; return the exit code. Raises UsageError.
-
-    The garbage collector rests until the broker is made: modules, classes and parts stay for ever,
-    so each of its visits would be for nothing. `process` sets it going again.
-    """
-    gc.disable()
-    try:
-        return _serve(plan, errors)
-    finally:
-        gc.enable()  # a broker that is not made sets nothing going
-
-
-def _serve(plan: ServePlan, errors: TextIO) -> int:
+    """Serve until SIGTERM or SIGINT; return the exit code. Raises UsageError."""
     from minibroker.verbs.serve.settings import build, configure_logging  # noqa: PLC0415  not for help
 
     plan = secured(plan)
@@ -100,4 +87,5 @@ a segment is full. --set minibroker.log.cleaner.idle.ms=0 waits like Kafka.
     ),
     check=check,
     later_wins=True,
+    resumes_collector=True,
 )

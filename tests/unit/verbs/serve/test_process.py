@@ -6,7 +6,6 @@ import asyncio
 import gc
 import resource
 import signal
-from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,7 @@ from minibroker.broker.app import Broker
 from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.config.control import ControlOptions
 from minibroker.broker.config.options import ServeOptions
-from minibroker.cli.program import run_words
+from minibroker.cli import main
 from minibroker.kafka.errors import ConfigError
 from minibroker.verbs.serve.process import run
 
@@ -109,8 +108,7 @@ def test_the_garbage_collector_goes_again_before_the_broker_starts(
         raise ConfigError("it is seen")
 
     monkeypatch.setattr(Broker, "start", start)
-    words = ["serve", "--data-dir", str(tmp_path / "data"), "--listen", "127.0.0.1:0"]
-    assert run_words(words, StringIO(), StringIO()) == 1
+    assert main(["serve", "--data-dir", str(tmp_path / "data"), "--listen", "127.0.0.1:0"]) == 1
     assert collector_states == [True]
 
 
@@ -121,7 +119,7 @@ def test_the_garbage_collector_rests_until_the_broker_is_made(
     monkeypatch.setattr(
         "minibroker.verbs.serve.process.run", lambda *_: collector_states.append(gc.isenabled())
     )
-    run_words(["serve", "--data-dir", str(tmp_path / "data")], StringIO(), StringIO())
+    main(["serve", "--data-dir", str(tmp_path / "data")])
     assert collector_states == [False]
     assert gc.isenabled()
 
