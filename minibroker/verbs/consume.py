@@ -201,6 +201,7 @@ def _read(plan: ConsumePlan, client: Client, output: RecordOutput) -> None:
     partitions = places.partitions_of(client, plan.topic, plan.partitions)
     bounds = places.bounds_of(client, partitions, is_committed=committed)
     starts = places.offsets_at(client, plan.first_place, bounds, is_committed=committed)
+    output.note_all(places.outside_notes(plan.first_place, bounds))
     if plan.follow:
         answers: Iterator[Fetched | None] = reading.read_on(
             client, starts, is_committed=committed, on_lost=output.note_lost

@@ -106,7 +106,10 @@ class _Session:
         starts = places.offsets_at(
             self._client, self._plan.start, bounds, is_committed=self._is_committed
         )
-        for part, offset in self._member.committed(assigned).items():
+        committed = self._member.committed(assigned)
+        fresh = {part: bound for part, bound in bounds.items() if part not in committed}
+        self._output.note_all(places.outside_notes(self._plan.start, fresh))
+        for part, offset in committed.items():
             if part in bounds:
                 starts[part] = offset
                 if offset < bounds[part].beginning:

@@ -133,6 +133,34 @@ def offsets_at(
     }
 
 
+def outside_notes(place: OffsetPlace, bounds: Mapping[TopicPartition, Bounds]) -> list[str]:
+    """Return a sentence for each side on which partitions have no record at an offset that a person
+    chose; 0 is the beginning of any log.
+    """
+    if place.kind != OFFSET or place.number == 0:
+        return []
+    number, parts = place.number, bounds.items()
+    sides = {
+        "before the first record of": {
+            part: b.beginning for part, b in parts if number < b.beginning
+        },
+        "beyond the end of": {part: b.end for part, b in parts if number > b.end},
+    }
+    return [
+        f"offset {number} is {words} {_first_of(offsets)}: it reads from there"
+        for words, offsets in sides.items()
+        if offsets
+    ]
+
+
+def _first_of(offsets: Mapping[TopicPartition, int]) -> str:
+    """Return the first partition with its offset, and how many more there are."""
+    part, offset = min(offsets.items())
+    more = len(offsets) - 1
+    others = "" if not more else f" and of {more} other partition{'s' if more > 1 else ''}"
+    return f"{part} ({offset}){others}"
+
+
 def partitions_of(client: Client, topic: str, numbers: Iterable[int] = ()) -> list[TopicPartition]:
     """Return the partitions of a topic, or some of them by their numbers.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TextIO
 from minibroker.verbs.record_text import Cut
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import BinaryIO
 
     from minibroker.client.consume import Fetched
@@ -58,6 +59,11 @@ class RecordOutput:
         """Tell a person something."""
         self._progress.clear()
         self._errors.write(f"minibroker consume: {text}\n")
+
+    def note_all(self, texts: Iterable[str]) -> None:
+        """Tell a person some things, a line each."""
+        for text in texts:
+            self.note(text)
 
     def note_lost(self, lost: Lost) -> None:
         """Tell that records were removed before they were read."""

@@ -8,6 +8,10 @@ import signal
 
 import pytest
 
+from minibroker.client.admin import delete_records
+from minibroker.client.client import Client
+from minibroker.client.settings import client_settings
+from minibroker.kafka.ids import TopicPartition
 from minibroker.testing import Broker
 from tests.unit.verbs.conftest import Program
 
@@ -43,13 +47,38 @@ def numbers(broker: Broker) -> str:
         (("-p", "0", "--from", "3", "--until", "5"), "34"),
         (("-p", "0", "--since", str(1_790_000_000_000 + 8 * HOUR_MS)), "89"),
         (("-p", "0", "--until", str(1_790_000_000_000 + 2 * HOUR_MS)), "01"),
-        (("-p", "0", "--from", "99"), ""),
+        (("--from", "0"), "0123456789x"),
     ],
 )
 def test_places(program: Program, numbers: str, words: tuple[str, ...], values: str) -> None:
     ran = program.run("consume", numbers, *words)
     assert (ran.code, ran.errors) == (0, "")
     assert sorted("".join(ran.lines)) == sorted(values)
+
+
+@pytest.mark.parametrize("group", [(), ("--group", "beyond")])
+def test_an_offset_beyond_the_end_is_said(
+    program: Program, numbers: str, group: tuple[str, ...]
+) -> None:
+    ran = program.run("consume", numbers, "--from", "99", *group)
+    assert (ran.code, ran.lines) == (0, [])
+    assert ran.errors == (
+        "minibroker consume: offset 99 is beyond the end of numbers-0 (10) and of 1 other "
+        "partition: it reads from there\n"
+    )
+
+
+def test_an_offset_before_the_first_record_is_said(program: Program, broker: Broker) -> None:
+    broker.create_topic("shortened")
+    broker.produce("shortened", [b"a", b"b", b"c"])
+    client = Client(client_settings({"bootstrap.servers": broker.bootstrap}))
+    delete_records(client, {TopicPartition("shortened", 0): 2}, timeout_s=30)
+    ran = program.run("consume", "shortened", "--from", "1")
+    assert (ran.code, ran.lines) == (0, ["c"])
+    assert ran.errors == (
+        "minibroker consume: offset 1 is before the first record of shortened-0 (2): it reads from "
+        "there\n"
+    )
 
 
 def test_layouts(program: Program, broker: Broker) -> None:
