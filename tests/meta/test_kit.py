@@ -5,6 +5,7 @@ Missing files are made or named, CI skips nothing, and workers share the tests a
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +16,9 @@ import pytest
 from tests import conftest
 from tests.meta.sources import ROOT
 from tests.support import build_files, durations, skips
+from tests.support.faulty_files import FaultyFiles
+from tests.support.logs import TOPIC_ID, append, config, open_manager
+from tests.support.open_storage import storage_closed
 from tests.support.schedule import DIFFERENTIAL, FOLDERS, LONGEST, LongestFirst, rank
 
 if TYPE_CHECKING:
@@ -176,3 +180,27 @@ def test_the_end_of_a_run_says_how_its_workers_spent_it() -> None:
         "    4.0 s  tests/a.py::test_a",
         "    2.5 s  tests/b.py::test_b",
     ]
+
+
+def test_storage_that_a_test_leaves_open_is_closed_behind_it(tmp_path: Path) -> None:
+    with storage_closed():
+        manager = open_manager(str(tmp_path), files=FaultyFiles(str(tmp_path)))
+        log = manager.create_log("t", 0, TOPIC_ID, config())
+        append(log, b"v")
+        assert paths_held_open(tmp_path)
+    assert paths_held_open(tmp_path) == []
+
+
+def paths_held_open(directory: Path) -> list[Path]:
+    """Return the files and directories under `directory` that this process has open."""
+    opened = {path.stat().st_ino: path for path in [directory, *directory.rglob("*")]}
+    numbers = [inode_of(int(name)) for name in os.listdir("/dev/fd")]  # noqa: PTH208
+    return [opened[number] for number in numbers if number in opened]
+
+
+def inode_of(fd: int) -> int:
+    """Return the number of the open file, -1 where the descriptor is closed meanwhile."""
+    try:
+        return os.fstat(fd).st_ino
+    except OSError:
+        return -1
