@@ -193,9 +193,9 @@ def test_storage_that_a_test_leaves_open_is_closed_behind_it(tmp_path: Path) -> 
 
 def paths_held_open(directory: Path) -> list[Path]:
     """Return the files and directories under `directory` that this process has open."""
-    opened = {path.stat().st_ino: path for path in [directory, *directory.rglob("*")]}
+    path_by_inode = {path.stat().st_ino: path for path in [directory, *directory.rglob("*")]}
     numbers = [inode_of(int(name)) for name in os.listdir("/dev/fd")]  # noqa: PTH208
-    return [opened[number] for number in numbers if number in opened]
+    return [path_by_inode[number] for number in numbers if number in path_by_inode]
 
 
 def inode_of(fd: int) -> int:

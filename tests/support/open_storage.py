@@ -40,8 +40,8 @@ def storage_closed() -> Iterator[None]:
 def _maker(original: Callable[..., None], closer: Closer, at_end: ExitStack) -> Callable[..., None]:
     """Return an `__init__` that also has the new object closed at the end."""
 
-    def make(made: object, *arguments: Any, **options: Any) -> None:
-        original(made, *arguments, **options)
-        at_end.callback(closer, made)
+    def make(holder: object, *arguments: Any, **options: Any) -> None:
+        original(holder, *arguments, **options)
+        at_end.callback(closer, holder)
 
     return make

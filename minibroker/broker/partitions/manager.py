@@ -20,6 +20,7 @@ from minibroker.broker.cluster.updates import ClusterListener
 from minibroker.broker.evidence import moved_replica
 from minibroker.broker.partitions.append_queue import AppendQueue
 from minibroker.broker.partitions.leaving_logs import PendingDeletions, keep_missing, keep_ownerless
+from minibroker.broker.partitions.refusals import Refusals
 from minibroker.broker.partitions.replicas import FollowerId, ReplicaRules
 from minibroker.broker.partitions.role import (
     NO_EPOCH,
@@ -123,6 +124,7 @@ class PartitionManager(ClusterListener):
         "_image",
         "_logs",
         "_on_change",
+        "_refusals",
         "_role_listeners",
         "_topics",
         "_workers",
@@ -161,6 +163,7 @@ class PartitionManager(ClusterListener):
         self._topics: dict[str, dict[int, Partition]] = {}
         """In every role."""
         self._role_listeners: list[Callable[[], None]] = []
+        self._refusals = Refusals()
         self.appends = AppendQueue(workers.flushes, on_change=on_change, on_failed=self._say_failed)
         self.deletions = PendingDeletions(
             image=image,
@@ -284,8 +287,8 @@ class PartitionManager(ClusterListener):
         self.appends.commit_told()
 
     def _say_failed(self, subject: str, error: StorageError) -> None:
-        """Log an error of a disk with its subject, and pass it on."""
-        logger.error("%s: %s", subject, error)
+        """Log an error of a disk with its subject, or count it, and pass it on."""
+        self._refusals.note(subject, error, self._logs.clock.monotonic_s())
         self.on_storage_error(error)
 
     def take_offline(self, lost: Collection[TopicPartition]) -> None:
