@@ -50,7 +50,7 @@ OTHER_CLIENTS := $(if $(shell command -v npm),kafkajs $(CLIENTS)/typescript/.don
 # Python keeps what it compiled, whatever the environment says: the tests start hundreds of brokers.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run quick matrix coverage examples nightly dist compiled compiled-test wheels docs test fuzz crash simulation fire pipeline-fire standalone situations move outgrow secure-move client-suites proxy-suites lint format bench bench-diff waits pictures release-dialogues smoke console-tail java registry registry-calls kerberos kafkajs sarama secured-client numbered-client registry-client compose-reader actionlint generate clean
+.PHONY: help run quick matrix coverage examples nightly dist compiled compiled-test wheels docs test fuzz crash simulation fire pipeline-fire standalone situations late-kafka move outgrow secure-move client-suites proxy-suites lint format bench bench-diff waits pictures release-dialogues smoke console-tail java registry registry-calls kerberos kafkajs sarama secured-client numbered-client registry-client compose-reader actionlint generate clean
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -130,6 +130,12 @@ standalone: $(VENV)/.test java $(if $(MVN),$(SPARK_CLASSES)) ## the pipeline's j
 
 situations: $(VENV)/.test java ## every situation of three brokers on three Kafkas and on mixed clusters too, 15 minutes
 	MINIBROKER_KAFKA_CLUSTER=1 $(BIN)/python -m pytest tests/compat_cluster $(ARGS)
+
+LATE_MS ?= 400
+LATE_TESTS = $(shell grep -rlE 'kafka_(39|44|address)|new_kafka|KafkaPeer|KraftKafka' tests/integration tests/compat \
+  tests/outgrowing tests/pipeline --include='test_*.py')
+late-kafka: $(VENV)/.test java ## tests beside Kafkas that learn of each change of a topic, setting or ACL late, 25 minutes (LATE_MS=N)
+	MINIBROKER_LATE_METADATA_MS=$(LATE_MS) $(BIN)/python -m pytest $(or $(ARGS),$(LATE_TESTS))
 
 move: $(VENV)/.test java ## three minibrokers become Kafka 3.9 and come back under load; older protocols, 15 minutes
 	MINIBROKER_MOVES=1 $(BIN)/python -m pytest tests/compat_cluster/test_move.py \

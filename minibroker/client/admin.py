@@ -2,11 +2,12 @@
 
     names, or none for all ─Metadata────────► the topics, their partitions and ids
     partitions ─ListOffsets─► their leaders ─► offsets, and the partitions that gave none
-    a topic ─CreateTopics, CreatePartitions, DeleteTopics─► the controller
+    a topic ─CreateTopics, CreatePartitions, DeleteTopics─► the controller ─► every broker shows it
     partitions ─DeleteRecords─► their leaders ─► their new start offsets
     brokers ─DescribeLogDirs─► the bytes of each replica
 
-Nothing is kept here: each call asks, and a call that fails may be repeated by its caller.
+Nothing is kept here: each call asks, and a call that fails may be repeated by its caller. A change
+returns when all brokers show it (`propagation`): whoever comes next may trust it.
 
 Source: Kafka AdminClient, KafkaAdminClient, ListOffsetsHandler; KIP-4, KIP-107, KIP-113, KIP-396,
 KIP-464.
@@ -14,8 +15,6 @@ KIP-464.
 
 from __future__ import annotations
 
-import threading
-import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from minibroker.client.answer_parts import by_partition, part_of
@@ -26,6 +25,8 @@ from minibroker.client.client import (
     offset_of,
 )
 from minibroker.client.dialogue import BrokerRefusedError, VersionedRequest
+from minibroker.client.patience import Patience
+from minibroker.client.propagation import NewTopicState, wait_until_shown
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, ProtocolError
 from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicPartition
@@ -50,6 +51,7 @@ from minibroker.kafka.protocol.messages.delete_records import (
 from minibroker.kafka.protocol.messages.delete_topics import (
     DeleteTopicsRequest,
     DeleteTopicsResponse,
+    DeleteTopicState,
 )
 from minibroker.kafka.protocol.messages.describe_log_dirs import (
     DescribeLogDirsRequest,
@@ -70,8 +72,9 @@ if TYPE_CHECKING:
     from minibroker.kafka.protocol.messages.metadata import MetadataResponseTopic
 
 CREATE_VERSIONS: Final = (0, 7)
-DELETE_VERSIONS: Final = (0, 5)
-"""Versions of DeleteTopics that have names at the top."""
+DELETE_VERSIONS: Final = (0, 6)
+_STATES_FROM: Final = 6
+"""Version of DeleteTopics from which on a topic is more than its name, and its id is answered."""
 DELETE_RECORDS_VERSIONS: Final = (0, 2)
 SIZES_VERSIONS: Final = (0, 4)
 GROW_VERSIONS: Final = (0, 3)
@@ -84,7 +87,18 @@ _VALIDATION_FROM: Final = 1
 """Version of CreateTopics from which on a request may be one that makes nothing."""
 _DEFAULTS_FROM: Final = 4
 """Version of CreateTopics from which on the cluster's own replication factor may be meant."""
-PAUSE_S: Final = 0.05
+MOVING_S: Final = 30.0
+"""Time for a leader to know that it leads, after a topic is made or a broker has failed."""
+_MOVING: Final = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.OFFSET_NOT_AVAILABLE,
+    }
+)
+"""Errors of a broker that does not lead a partition yet, or no longer."""
 
 
 class DescribedPartition(NamedTuple):
@@ -129,6 +143,10 @@ class DescribedCluster(NamedTuple):
     controller_id: int = -1
     brokers: Mapping[int, DescribedBroker] = {}
     """Id → broker."""
+
+
+class MovingLeaderError(KafkaError):
+    """The broker that is to lead a partition does not serve it: it does not yet, or no longer."""
 
 
 class ListedOffsets(NamedTuple):
@@ -248,13 +266,31 @@ def list_offsets(
 
 
 def offsets_at(
-    client: Client, places: Iterable[TopicPartition], time_ms: int, *, is_committed: bool
+    client: Client,
+    places: Iterable[TopicPartition],
+    time_ms: int,
+    *,
+    is_committed: bool,
+    patience: Patience | None = None,
 ) -> dict[TopicPartition, int]:
     """Return the offset of every partition at one time; arguments and errors are those of
     `list_offsets`, and the failure of a partition is raised, too: KafkaError.
+
+    `patience`: for leaders that move; None: `MOVING_S`.
     """
-    times = dict.fromkeys(places, time_ms)
-    return list_offsets(client, times, is_committed=is_committed).whole()
+    patience = patience or Patience(MOVING_S)
+    offsets: dict[TopicPartition, int] = {}
+    waiting = list(places)
+    while waiting:
+        answers = list_offsets(client, dict.fromkeys(waiting, time_ms), is_committed=is_committed)
+        offsets |= answers.offsets
+        waiting = list(answers.failed)
+        for error in answers.failed.values():
+            if patience.is_over or not isinstance(error, MovingLeaderError):
+                raise error
+        if waiting:
+            patience.pause()
+    return offsets
 
 
 def _led(client: Client, topic: str, places: Iterable[TopicPartition]) -> set[int]:
@@ -299,7 +335,9 @@ def _list_at(
     for place in times:
         part = part_of(parts, (place.topic, place.partition))
         if part.error_code:
-            answers.failed[place] = KafkaError(ErrorCode(part.error_code), str(place))
+            code = ErrorCode(part.error_code)
+            kind = MovingLeaderError if code in _MOVING else KafkaError
+            answers.failed[place] = kind(code, str(place))
         else:
             answers.offsets[place] = offset_of(part)
 
@@ -315,14 +353,14 @@ def create_topic(
     assignment: Mapping[int, Sequence[int]] | None = None,
     only_checks: bool = False,
 ) -> None:
-    """Make a topic. The controller answers when it is made.
+    """Make a topic, and return when every broker shows it.
 
     Args:
         client: to ask with.
         name: of the topic.
         partitions: -1 for the cluster's `num.partitions`.
         settings: the topic's own ones.
-        timeout_s: for a controller that changes, and for the controller itself.
+        timeout_s: for a controller that changes, for the controller itself, and for the brokers.
         replicas: of each partition; by default as the cluster's `default.replication.factor`
             says. A cluster before Kafka 2.4 cannot be asked for its defaults, neither of
             partitions: it gets 1.
@@ -331,6 +369,7 @@ def create_topic(
 
     Raises:
         KafkaError: the controller refuses, as with TOPIC_ALREADY_EXISTS.
+        TimeoutError: it is made, and a broker does not show it.
         OSError, ProtocolError, ConfigError: as `describe`. BrokerRefusedError: a broker before
             Kafka 0.10.1, which makes no topic when it is asked.
     """
@@ -360,23 +399,31 @@ def create_topic(
     request = VersionedRequest(CreateTopicsRequest, of_version)
     oldest = _VALIDATION_FROM if only_checks else CREATE_VERSIONS[0]
     versions = (oldest, CREATE_VERSIONS[1])
-    _ask_controller(
-        client, _TopicChange(request, CreateTopicsResponse, versions, result), timeout_s
-    )
+    change = _TopicChange(request, CreateTopicsResponse, versions, result)
+    topic = _ask_controller(client, change, timeout_s)
+    if not only_checks:
+        count = max(1, partitions, topic.num_partitions, len(assignment or ()))
+        _wait(client, NewTopicState(name, topic.topic_id, count), timeout_s)
 
 
 def delete_topic(client: Client, name: str, *, timeout_s: float) -> None:
-    """Delete a topic, with its records. Raises KafkaError, OSError, ProtocolError, ConfigError,
-    BrokerRefusedError.
+    """Delete a topic, with its records, and return when no broker shows it. Raises KafkaError,
+    OSError, ProtocolError, ConfigError, BrokerRefusedError; TimeoutError as `create_topic`.
     """
-    request = DeleteTopicsRequest(topic_names=[name], timeout_ms=int(timeout_s * 1000))
+
+    def of_version(version: int) -> DeleteTopicsRequest:
+        timeout_ms = int(timeout_s * 1000)
+        if version < _STATES_FROM:
+            return DeleteTopicsRequest(topic_names=[name], timeout_ms=timeout_ms)
+        return DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], timeout_ms=timeout_ms)
 
     def result(answer: DeleteTopicsResponse) -> Any:
         return part_of({topic.name: topic for topic in answer.responses}, name)
 
+    request = VersionedRequest(DeleteTopicsRequest, of_version)
     change = _TopicChange(request, DeleteTopicsResponse, DELETE_VERSIONS, result)
-    _ask_controller(client, change, timeout_s)
-    client.forget(name)
+    topic = _ask_controller(client, change, timeout_s)
+    _wait(client, NewTopicState(name, topic.topic_id, 0), timeout_s)
 
 
 def delete_records(
@@ -435,8 +482,9 @@ def log_sizes(client: Client, cluster: DescribedCluster) -> dict[TopicPartition,
 
 
 def create_partitions(client: Client, name: str, count: int, *, timeout_s: float) -> None:
-    """Have a topic get `count` partitions in all. Raises KafkaError, OSError, ProtocolError,
-    ConfigError, BrokerRefusedError.
+    """Have a topic get `count` partitions in all, and return when every broker shows them. Raises
+    KafkaError, OSError, ProtocolError, ConfigError, BrokerRefusedError; TimeoutError as
+    `create_topic`.
     """
     topic = CreatePartitionsTopic(name=name, count=count, assignments=None)
     request = CreatePartitionsRequest(topics=[topic], timeout_ms=int(timeout_s * 1000))
@@ -446,13 +494,20 @@ def create_partitions(client: Client, name: str, count: int, *, timeout_s: float
 
     change = _TopicChange(request, CreatePartitionsResponse, GROW_VERSIONS, result)
     _ask_controller(client, change, timeout_s)
+    # An older partition may be without a leader, and stay so.
+    _wait(client, NewTopicState(name, ZERO_TOPIC_ID, count, first_new=count - 1), timeout_s)
 
 
-def _ask_controller(client: Client, change: _TopicChange, timeout_s: float) -> None:
-    """Ask the controller, also one that takes over meanwhile. Raises KafkaError, OSError,
-    ProtocolError, ConfigError, BrokerRefusedError.
+def _wait(client: Client, state: NewTopicState, timeout_s: float) -> None:
+    client.forget(state.name)
+    wait_until_shown(client, state, Patience(timeout_s))
+
+
+def _ask_controller(client: Client, change: _TopicChange, timeout_s: float) -> Any:
+    """Return the result of the controller, also of one that takes over meanwhile. Raises
+    KafkaError, OSError, ProtocolError, ConfigError, BrokerRefusedError.
     """
-    deadline = time.monotonic() + timeout_s
+    patience = Patience(timeout_s)
     while True:
         cluster = describe(client, ())
         address = cluster.controller
@@ -464,9 +519,9 @@ def _ask_controller(client: Client, change: _TopicChange, timeout_s: float) -> N
             result = change.result_of(answer)
             code = ErrorCode(result.error_code)
             if not code:
-                return
-            if code != ErrorCode.NOT_CONTROLLER or time.monotonic() >= deadline:
+                return result
+            if code != ErrorCode.NOT_CONTROLLER or patience.is_over:
                 raise KafkaError(code, result.error_message or None)
-        elif time.monotonic() >= deadline:
+        elif patience.is_over:
             raise KafkaError(ErrorCode.NOT_CONTROLLER, "the cluster has no controller")
-        threading.Event().wait(PAUSE_S)
+        patience.pause()

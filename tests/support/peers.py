@@ -12,6 +12,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 from tests.support import java
+from tests.support.late_metadata import LateMetadata, delay_of_run_ms
 from tests.support.probe import answers_metadata
 from tests.support.processes import ManagedProcess, free_port
 
@@ -126,6 +127,9 @@ class KafkaPeer:
         self.jars = java.KAFKA_39 if zookeeper else java.KAFKA_44
         self.options: list[str] = []
         """Options of Java, besides the usual ones."""
+        self.late_ms = delay_of_run_ms()
+        """Each change of the cluster's metadata waits so long; from the next start on."""
+        self._late: LateMetadata | None = None
         self.process: ManagedProcess | None = None
 
     @property
@@ -136,17 +140,20 @@ class KafkaPeer:
     def start(self) -> None:
         """Start and wait for the first Metadata answer that names a broker and a controller."""
         self.prepare()
+        options = [java.log_option("broker"), *self.options]
+        if self.late_ms:
+            self._late = LateMetadata(self.late_ms)
+            options.append(self._late.option)
         self.process = ManagedProcess(
-            kafka_command(
-                self.jars, self.directory, options=[java.log_option("broker"), *self.options]
-            ),
-            self.directory / "kafka.log",
+            kafka_command(self.jars, self.directory, options=options), self.directory / "kafka.log"
         )
         self.process.wait_until(
             lambda: answers_metadata(self.host, self.port),
             START_SECONDS,
             f"Apache Kafka {self.version}",
         )
+        if self._late is not None:
+            self._late.begin(self.directory / "late.log")
 
     def prepare(self) -> None:
         """Write the settings, and format a new directory of KRaft: the work before a start.
@@ -191,6 +198,7 @@ class KafkaPeer:
     def stop(self) -> None:
         """Stop with a controlled shutdown: logs are flushed, the clean marker is written."""
         if self.process is not None:
+            self._end_delay()
             self.process.stop()
             self.process = None
 
@@ -199,6 +207,12 @@ class KafkaPeer:
         if self.process is not None:
             self.process.kill()
             self.process = None
+        self._end_delay()
+
+    def _end_delay(self) -> None:
+        if self._late is not None:
+            self._late.end()
+            self._late = None
 
 
 def kafka_command(

@@ -8,8 +8,6 @@ records of any age: a retention of a week would delete an older archive soon aft
 
 from __future__ import annotations
 
-import threading
-import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.cli.quantities import duration
@@ -26,7 +24,6 @@ from minibroker.pipeline.spark.progress import Note
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from minibroker.client.client import Client
     from minibroker.pipeline.files.file_system import FileSystem
     from minibroker.pipeline.kafka.cluster import Kafka
 
@@ -42,7 +39,6 @@ ANY_TIME: Final = {
     "message.timestamp.after.max.ms": _NO_LIMIT_MS,
 }
 """Settings of a topic that takes records of any timestamp; Kafka 4 refuses an hour ahead."""
-_LOOK_S: Final = 0.1
 
 
 class ReplayTarget(NamedTuple):
@@ -77,7 +73,7 @@ def create(
     *,
     any_time: bool = False,
 ) -> None:
-    """Make the topic, and return when the cluster's metadata has it.
+    """Make the topic, and return when every broker shows it.
 
     Args:
         topic: its name.
@@ -105,7 +101,6 @@ def create(
             f"there is no topic {topic!r}, and the cluster does not make it ({error}): create it "
             f"with {partitions} partitions, or take a topic that is there"
         ) from error
-    _wait_for(kafka, topic, first, client)
     grow(kafka, topic, first, partitions)
 
 
@@ -126,7 +121,7 @@ def expiry_note(topic: str, settings: Mapping[str, str | None]) -> Note | None:
 
 
 def grow(kafka: Kafka, topic: str, present: int, count: int) -> None:
-    """Add partitions to a topic, and return when the cluster's metadata has them.
+    """Add partitions to a topic, and return when every broker shows them.
 
     Args:
         topic: its name.
@@ -148,17 +143,4 @@ def grow(kafka: Kafka, topic: str, present: int, count: int) -> None:
                 f"topic {topic!r} has {present} partitions and gets no more ({error}): raise "
                 f"their number to {count}, and run the same command again"
             ) from error
-        _wait_for(kafka, topic, following, client)
         present = following
-
-
-def _wait_for(kafka: Kafka, topic: str, partitions: int, client: Client) -> None:
-    """Return when the cluster shows the topic with so many partitions. Raises PipelineError."""
-    deadline = time.monotonic() + preflight.ANSWER_TIMEOUT_S
-    while preflight.ask(kafka, client).partitions.get(topic) != partitions:
-        if time.monotonic() > deadline:
-            raise PipelineError(
-                f"topic {topic!r} gets {partitions} partitions, but the cluster does not show them "
-                f"after {preflight.ANSWER_TIMEOUT_S} s: run the same command again"
-            )
-        threading.Event().wait(_LOOK_S)

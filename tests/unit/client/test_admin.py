@@ -8,6 +8,7 @@ import pytest
 
 from minibroker.client import admin, configs
 from minibroker.client.client import Client
+from minibroker.client.patience import Patience
 from minibroker.client.settings import client_settings
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
@@ -16,7 +17,17 @@ from minibroker.kafka.protocol.messages.create_topics import (
     CreatableTopicResult,
     CreateTopicsResponse,
 )
-from minibroker.kafka.protocol.messages.metadata import MetadataResponse, MetadataResponseBroker
+from minibroker.kafka.protocol.messages.list_offsets import (
+    ListOffsetsPartitionResponse,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from minibroker.kafka.protocol.messages.metadata import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
 from minibroker.testing import Broker
 
 if TYPE_CHECKING:
@@ -92,8 +103,27 @@ def test_offsets_come_from_the_leaders_and_failures_with_their_partitions(
     assert codes == dict.fromkeys((beyond, missing), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
+def metadata_of(
+    nodes: list[int], *topics: MetadataResponseTopic, controller: int = -1
+) -> MetadataResponse:
+    brokers = [MetadataResponseBroker(node_id=node, host="x", port=node) for node in nodes]
+    return MetadataResponse(
+        brokers=brokers, controller_id=controller, cluster_id="c", topics=list(topics)
+    )
+
+
+def topic_answer(name: str, partitions: int) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        name=name,
+        partitions=[
+            MetadataResponsePartition(partition_index=number, leader_id=1)
+            for number in range(partitions)
+        ],
+    )
+
+
 class MovingController(Client):
-    """Two brokers; the first answers that it is no controller any more."""
+    """Two brokers; the first answers that it is no controller any more. Both show the topic."""
 
     def __init__(self, *controllers: int) -> None:
         super().__init__(client_settings({"bootstrap.servers": "x:1"}))
@@ -101,18 +131,18 @@ class MovingController(Client):
         self.requests: list[tuple[str, int]] = []
 
     def ask_any(self, request: Any, response: Any, versions: tuple[int, int]) -> MetadataResponse:
-        brokers = [MetadataResponseBroker(node_id=node, host="x", port=node) for node in (1, 2)]
-        at = self.controllers.pop(0)
-        return MetadataResponse(brokers=brokers, controller_id=at, cluster_id="c", topics=[])
+        at = self.controllers.pop(0) if self.controllers else 2
+        return metadata_of([1, 2], controller=at)
 
-    def ask(self, address: Any, request: Any, response: Any, versions: Any) -> CreateTopicsResponse:
+    def ask(self, address: Any, request: Any, response: Any, versions: Any) -> Any:
+        if response is MetadataResponse:
+            return metadata_of([1, 2], topic_answer("t", 1))
         self.requests.append(address)
         code = ErrorCode.NONE if address[1] == 2 else ErrorCode.NOT_CONTROLLER
         return CreateTopicsResponse(topics=[CreatableTopicResult(name="t", error_code=code)])
 
 
-def test_the_controller_that_takes_over_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admin, "PAUSE_S", 0.001)
+def test_the_controller_that_takes_over_is_asked() -> None:
     moving = MovingController(1, -1, 2)
     admin.create_topic(moving, "t", 1, {}, timeout_s=10)
     assert moving.requests == [("x", 1), ("x", 2)]
@@ -161,3 +191,30 @@ def test_records_before_an_offset_are_deleted(broker: Broker, client: Client) ->
     with pytest.raises(KafkaError) as refused:
         admin.delete_records(client, {place: 9}, timeout_s=10)
     assert refused.value.code == ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+class LateLeader(Client):
+    """A broker that leads a partition, and knows it after some answers."""
+
+    def __init__(self, *codes: ErrorCode) -> None:
+        super().__init__(client_settings({"bootstrap.servers": "late-leader:1"}))
+        self.codes = list(codes)
+
+    def ask_any(self, request: Any, response: Any, versions: tuple[int, int]) -> MetadataResponse:
+        return metadata_of([1], topic_answer("t", 1))
+
+    def ask(self, address: Any, request: Any, response: Any, versions: Any) -> ListOffsetsResponse:
+        part = ListOffsetsPartitionResponse(partition_index=0, error_code=self.codes.pop(0))
+        part.offset = 7
+        return ListOffsetsResponse(topics=[ListOffsetsTopicResponse(name="t", partitions=[part])])
+
+
+def test_a_leader_that_does_not_know_it_yet_is_asked_again() -> None:
+    place = TopicPartition("t", 0)
+    codes = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NONE)
+    assert admin.offsets_at(LateLeader(*codes), [place], LATEST, is_committed=False) == {place: 7}
+    with pytest.raises(admin.MovingLeaderError) as refused:
+        admin.offsets_at(
+            LateLeader(*codes), [place], LATEST, is_committed=False, patience=Patience(0)
+        )
+    assert refused.value.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
