@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from minibroker.broker.cluster.image import NO_LEADER
 from tests.compat_cluster.situations import bounce, expire, pause, resume, situation
 
 if TYPE_CHECKING:
@@ -66,6 +67,11 @@ def a_move_waits_for_a_replica_that_stands(on: Scene) -> Steps:
     on.logs("log", topic, on=[0, 1])
 
 
+def _has_no_leader(on: Scene, topic: str) -> bool:
+    state = on.tree.state(topic, 0)
+    return state is not None and state["leader"] == NO_LEADER
+
+
 @situation(pause(1), resume(1))
 def a_topic_that_moves_is_deleted(on: Scene) -> Steps:
     topic = on.topic([0])
@@ -73,6 +79,8 @@ def a_topic_that_moves_is_deleted(on: Scene) -> Steps:
     yield
     on.reassign("add", topic, [0, 1])
     on.ask("delete", 0, "delete_topics", 4, topic_names=[topic], timeout_ms=60_000)
+    # The answer waits for the brokers' metadata, which Kafka sends before it writes the state.
+    on.wait(lambda: _has_no_leader(on, topic), "the partition has no leader")
     on.note("the mark stays", on.tree.exists(f"/admin/delete_topics/{topic}"))
     on.assignment("it stands", topic)
     on.state("it stands", topic)
