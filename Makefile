@@ -116,11 +116,12 @@ FIRST ?= 0
 simulation: $(VENV)/.test ## three or four brokers on simulated time: 2,000 schedules of faults, 15 minutes (SCHEDULES=N FIRST=SEED)
 	MINIBROKER_SCHEDULES=$(SCHEDULES) MINIBROKER_SCHEDULES_FIRST=$(FIRST) $(BIN)/python -m pytest tests/simulation -n 2 $(ARGS)
 
-fire: $(VENV)/.test java ## exactly once while a broker alone, one of three, one Kafka among them, or its power fails 50 times, 50 minutes
-	MINIBROKER_FIRE_KILLS=50 MINIBROKER_FIRE_CLUSTER_KILLS=50 $(BIN)/python -m pytest tests/fire $(ARGS)
+# KILLS: how many a test; by default as many as the lines say.
+fire: $(VENV)/.test java ## exactly once while a broker alone, one of three, one Kafka among them, or its power fails 50 times, 50 minutes (KILLS=N)
+	MINIBROKER_FIRE_KILLS=$(or $(KILLS),50) MINIBROKER_FIRE_CLUSTER_KILLS=$(or $(KILLS),50) $(BIN)/python -m pytest tests/fire $(ARGS)
 
-pipeline-fire: $(VENV)/.test java $(if $(MVN),$(SPARK_CLASSES)) ## the pipeline's jobs, brokers and workers killed 50 times each, an hour
-	MINIBROKER_PIPELINE_KILLS=50 $(BIN)/python -m pytest tests/pipeline -k killed_anywhere $(ARGS)
+pipeline-fire: $(VENV)/.test java $(if $(MVN),$(SPARK_CLASSES)) ## the pipeline's jobs, brokers and workers killed 50 times each, an hour (KILLS=N)
+	MINIBROKER_PIPELINE_KILLS=$(or $(KILLS),50) $(BIN)/python -m pytest tests/pipeline -k killed_anywhere $(ARGS)
 
 console-tail: $(VENV)/.test ## the console follows 100,000 records a second for 20 s: its memory, its nodes, the broker's loop
 	MINIBROKER_TAIL_SECONDS=20 $(BIN)/python -m pytest --log-cli-level INFO tests/browser/test_console_tail.py $(ARGS)
@@ -143,8 +144,8 @@ move: $(VENV)/.test java ## three minibrokers become Kafka 3.9 and come back und
 
 # ROUNDS: how often Kafka takes over and gives back, of each release.
 ROUNDS ?= 10
-outgrow: $(VENV)/.test java ## Kafka 3.9, 4.0 and 4.4 with KRaft take over and give back ten times, 40 minutes (ROUNDS=N)
-	MINIBROKER_OUTGROW_ROUNDS=$(ROUNDS) MINIBROKER_OUTGROW_KILLS=40 $(BIN)/python -m pytest tests/outgrowing --timeout 3600 $(ARGS)
+outgrow: $(VENV)/.test java ## Kafka 3.9, 4.0 and 4.4 with KRaft take over and give back ten times, 40 minutes (ROUNDS=N, KILLS=N)
+	MINIBROKER_OUTGROW_ROUNDS=$(ROUNDS) MINIBROKER_OUTGROW_KILLS=$(or $(KILLS),40) $(BIN)/python -m pytest tests/outgrowing --timeout 3600 $(ARGS)
 
 secure-move: $(VENV)/.test java ## three minibrokers become secure under load; secured clusters of both kinds of brokers, 10 minutes
 	MINIBROKER_SECURE_MOVE=1 $(BIN)/python -m pytest tests/compat_cluster/test_secure_move.py \
