@@ -393,22 +393,30 @@ def offsets_before(log: PartitionLog, timestamp: int, max_count: int) -> list[in
     """
     log.write_staged()
     start = log.log_start_offset
+    offsets = [max(segment.base_offset, start) for segment in log.segments]
+    if log.active_segment.size_bytes > 0:
+        offsets.append(log.log_end_offset)
     try:
-        marks = [(max(segment.base_offset, start), segment.modified_ms) for segment in log.segments]
-        if log.active_segment.size_bytes > 0:
-            marks.append((log.log_end_offset, log.clock.now_ms()))
+        count = _count_before(log, timestamp, len(offsets))
     except OSError as error:
         raise log.place.failed("look up a time in", error) from error
-    count = _count_before(marks, timestamp)
-    return sorted((offset for offset, _ in marks[max(count - max_count, 0) : count]), reverse=True)
+    return sorted(offsets[max(count - max_count, 0) : count], reverse=True)
 
 
-def _count_before(marks: Sequence[tuple[int, int]], timestamp: int) -> int:
+def _count_before(log: PartitionLog, timestamp: int, count: int) -> int:
+    """Return how many of `count` segments, the log's end among them, were last written at or before
+    a time. Raises OSError. Files are asked from the newest on, until one is old enough.
+    """
     if timestamp == LATEST_TIMESTAMP:
-        return len(marks)
+        return count
     if timestamp == EARLIEST_TIMESTAMP:
         return 1
-    for index in range(len(marks) - 1, -1, -1):
-        if marks[index][1] <= timestamp:
-            return index + 1
-    return 0
+    if count > len(log.segments):
+        if log.clock.now_ms() <= timestamp:
+            return count
+        count -= 1
+    for segment in reversed(log.segments):
+        if segment.modified_ms <= timestamp:
+            return count
+        count -= 1
+    return count
