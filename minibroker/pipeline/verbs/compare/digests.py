@@ -66,6 +66,11 @@ class BucketDigest(NamedTuple):
             (self._order_with(later, 0), self._order_with(later, 1)),
         )
 
+    @property
+    def unordered(self) -> BucketDigest:
+        """Return the digest of these records in any order."""
+        return self._replace(order=(0, 0))
+
     def closed(self) -> BucketDigest:
         """Return the digest with its order closed: a record behind it is not one of it."""
         first, second = _LANES.unpack(xxh3_128_digest(_LANES.pack(*self.order)))

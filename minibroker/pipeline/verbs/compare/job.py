@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from minibroker.cli.errors import EXIT_OK
 from minibroker.clock import SystemClock
+from minibroker.kafka.foreign_text import key_text
 from minibroker.pipeline.cli import page_file
 from minibroker.pipeline.cli.dry_run import Lines, operations_lines
 from minibroker.pipeline.cli.one_answer import VerbAnswer
@@ -138,7 +139,7 @@ def _compare(spark: SparkSession, plan: ComparePlan, tell: Callable[[str], None]
     tell("reading both")
     digests = compare_sides.digests(spark, sides, task)
     runs_of_a, runs_of_b = (
-        compare_digests.by_partition(run for run in digests if run.side == number)
+        compare_digests.by_partition(digest for digest in digests if digest.side == number)
         for number in (0, 1)
     )
     buckets = differing(runs_of_a, runs_of_b, plan.rules)
@@ -158,11 +159,7 @@ def _compare(spark: SparkSession, plan: ComparePlan, tell: Callable[[str], None]
 
 
 def differing(a: Runs, b: Runs, rules: CompareRules) -> Buckets:
-    """Return the buckets whose digests differ, or whose order the digests do not tell.
-
-    Args:
-        rules: what counts.
-    """
+    """Return the buckets whose digests differ, or whose order the digests do not tell."""
     by_place = {
         partition: _differ(a.get(partition), b.get(partition), with_order=rules.order)
         for partition in sorted(a.keys() | b.keys())
@@ -177,8 +174,7 @@ def differing(a: Runs, b: Runs, rules: CompareRules) -> Buckets:
     differences = [
         number
         for number in numbers
-        if all_of_a.get(number, nothing)._replace(order=(0, 0))
-        != all_of_b.get(number, nothing)._replace(order=(0, 0))
+        if all_of_a.get(number, nothing).unordered != all_of_b.get(number, nothing).unordered
     ]
     if rules.order:
         differences = sorted(
@@ -189,14 +185,14 @@ def differing(a: Runs, b: Runs, rules: CompareRules) -> Buckets:
 
 def _differ(a: RunDigest | None, b: RunDigest | None, *, with_order: bool) -> list[int]:
     """Return the buckets in which two runs of a partition differ."""
-    of_a, of_b = (({} if run is None else run.buckets) for run in (a, b))
-    is_ordered = all(run is None or run.is_ordered for run in (a, b))
+    of_a, of_b = (({} if digest is None else digest.buckets) for digest in (a, b))
+    is_ordered = all(digest is None or digest.is_ordered for digest in (a, b))
     nothing = BucketDigest()
     numbers = []
     for number in sorted(of_a.keys() | of_b.keys()):
         first, second = of_a.get(number, nothing), of_b.get(number, nothing)
         if not with_order:
-            first, second = first._replace(order=(0, 0)), second._replace(order=(0, 0))
+            first, second = first.unordered, second.unordered
         if first != second or (with_order and not is_ordered):
             numbers.append(number)
     return numbers
@@ -238,29 +234,25 @@ def _partitions(
     )
 
 
-def _facts(side: OpenSide, run: RunDigest | None, partition: int) -> SideFacts | None:
-    if run is None:
+def _facts(side: OpenSide, digest: RunDigest | None, partition: int) -> SideFacts | None:
+    if digest is None:
         # An archive has no word about partitions without records.
         return SideFacts() if side.archived is not None or partition < side.partitions else None
-    times = (run.first_ms, run.last_ms) if run.first_ms >= 0 else (None, None)
-    return SideFacts(run.records, run.first_offset, run.last_offset, *times)
+    times = (digest.first_ms, digest.last_ms) if digest.first_ms >= 0 else (None, None)
+    return SideFacts(digest.records, digest.first_offset, digest.last_offset, *times)
+
+
+def _key(key: bytes) -> str:
+    return key_text(key[:KEY_BYTES_SHOWN], is_cut=len(key) > KEY_BYTES_SHOWN)
 
 
 def _example(row: Sequence[Any]) -> Example:
+    """Return a difference to show; `row` as `differences` writes it, keys in hexadecimal."""
     kind, partition_a, offset_a, partition_b, offset_b, fields, key = row
     return Example(
         kind,
         None if partition_a < 0 else (partition_a, offset_a),
         None if partition_b < 0 else (partition_b, offset_b),
-        None if key == "null" else key_text(bytes.fromhex(key)),
+        None if key == "null" else _key(bytes.fromhex(key)),
         tuple(fields.split(",")) if fields else (),
     )
-
-
-def key_text(key: bytes) -> str:
-    """Return a key for people: its text, or its bytes in hexadecimal; cut if it goes on."""
-    start = key[:KEY_BYTES_SHOWN]
-    text = start.decode("utf-8", "backslashreplace")
-    if not text.isprintable():
-        text = f"0x{start.hex()}"
-    return f"{text}…" if len(key) > KEY_BYTES_SHOWN else text

@@ -15,6 +15,7 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from minibroker.clock import SystemClock
+from minibroker.kafka.foreign_text import key_text
 from minibroker.pipeline.cli import page_file
 from minibroker.pipeline.cli.dry_run import Lines, operations_lines, origin_text, topics_text
 from minibroker.pipeline.cli.one_answer import VerbAnswer
@@ -241,14 +242,12 @@ def topic_facts(name: str, partitions: Sequence[int], tally: TopicTally) -> Topi
 
 
 def _key(counted: CountedKey, missed: int) -> FrequentKey:
-    text = counted.start.decode("utf-8", "backslashreplace")
-    if not text.isprintable():
-        text = "0x" + counted.start.hex()
-    if counted.size > KEY_BYTES_SHOWN:
-        text += "…"
     is_in_one = counted.first_partition == counted.last_partition
     return FrequentKey(
-        text, counted.records, counted.first_partition if is_in_one else None, missed
+        key_text(counted.start, is_cut=counted.size > KEY_BYTES_SHOWN),
+        counted.records,
+        counted.first_partition if is_in_one else None,
+        missed,
     )
 
 

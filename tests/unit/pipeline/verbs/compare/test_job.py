@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from minibroker.kafka.foreign_text import key_text
 from minibroker.pipeline.verbs.compare.digests import BucketDigest, RunDigest
-from minibroker.pipeline.verbs.compare.job import differing, key_text
+from minibroker.pipeline.verbs.compare.job import differing
 from minibroker.pipeline.verbs.compare.rules import CompareRules
-from minibroker.pipeline.verbs.compare.source import EVERYWHERE, KEY_BYTES_SHOWN
+from minibroker.pipeline.verbs.compare.source import EVERYWHERE
 
 
 def run(partition: int, *sums: int, order: int = 0, is_ordered: bool = True) -> RunDigest:
@@ -51,6 +52,12 @@ def test_in_other_partitions_records_of_a_bucket_are_added_up() -> None:
 
 
 def test_keys_are_shown_as_text_or_as_bytes() -> None:
-    assert key_text("schlüssel".encode()) == "schlüssel"
-    assert key_text(b"\x00\x01") == "0x0001"
-    assert key_text(b"a" * (KEY_BYTES_SHOWN + 1)) == "a" * KEY_BYTES_SHOWN + "…"
+    assert key_text("schlüssel".encode(), is_cut=False) == "schlüssel"
+    assert key_text(b"\x00\x01", is_cut=False) == "0x0001"
+    assert key_text(b"key\xc3", is_cut=False) == "key\\xc3", "no character, and it is shown"
+
+
+def test_a_key_that_goes_on_is_cut_between_characters() -> None:
+    start = ("a" + "ü" * 30).encode()
+    assert key_text(start[:48], is_cut=True) == "a" + "ü" * 23 + "…"
+    assert key_text(b"\x00" * 48, is_cut=True) == "0x" + "00" * 48 + "…"
