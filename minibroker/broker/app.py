@@ -222,7 +222,7 @@ class Broker:
             deletes_topics=config.delete_topic_enable,
             marks_recovery=config.inter_broker_protocol.marks_recovery,
             balance=balance if config.auto_leader_rebalance_enable else None,
-            is_told=config.zookeeper_connect is not None,
+            has_controller_requests=config.zookeeper_connect is not None,
         )
         return Cluster(
             broker_id=config.broker_id,
@@ -407,13 +407,15 @@ class Broker:
     def on_broker_config(self, config: BrokerConfig, keys: frozenset[str]) -> None:
         """Open and close the listeners that are altered, in a task of its own."""
         if keys & ADDRESS_KEYS:
-            self._run_beside(self._listeners.follow())
+            self._run_beside(self._listeners.follow(), "publish the listeners")
 
     def on_topic_config(self, topic: str | None) -> None:
         """Have leaders elected where the topic, or every one (None), now allows any replica."""
         values = self.dynamic.topic_default if topic is None else self.dynamic.topic(topic)
         if values.unclean_leader_election_enable and self.cluster.is_controller:
-            self._run_beside(self.cluster.leadership.allow_unclean(topic))
+            self._run_beside(
+                self.cluster.leadership.allow_unclean(topic), "elect leaders out of sync"
+            )
 
     async def _delete_logs(self, topic: TopicImage, evidence: DeletionEvidence) -> None:
         """Take away the logs of a topic that is deleted. Raises StorageError."""
@@ -426,29 +428,31 @@ class Broker:
 
     def _replicas_failed(self, names: list[TopicPartition]) -> None:
         """Tell the cluster. Until it knows, clients hear KAFKA_STORAGE_ERROR."""
-        self._run_beside(self.cluster.leadership.replicas_failed(names))
+        self._run_beside(
+            self.cluster.leadership.replicas_failed(names), "tell the cluster of failed replicas"
+        )
 
-    def _run_beside(self, work: Coroutine[Any, Any, None]) -> None:
-        """Tell the cluster of something in a task of its own; an error is logged."""
-        task = asyncio.get_running_loop().create_task(work)
+    def _run_beside(self, work: Coroutine[Any, Any, None], purpose: str) -> None:
+        """Do some work in a task of its own. An error is logged: "could not `purpose`"."""
+        task = asyncio.get_running_loop().create_task(work, name=purpose)
         self._tasks.add(task)
         task.add_done_callback(self._end_task)
 
     def _end_task(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and task.exception() is not None:
-            logger.error("could not tell the cluster of a change: %s", task.exception())
+            logger.error("could not %s: %s", task.get_name(), task.exception())
 
     def _fail(self, reason: str) -> None:
         if not self.failure.done():
             self.failure.set_result(reason)
 
     def intercept(self, interceptor: Interceptor) -> None:
-        """Let this one look in on requests from the next on (`minibroker.testing` does)."""
+        """Give requests from the next one on to the interceptor, as `minibroker.testing` does."""
         self._server.dispatcher.interceptor = interceptor
 
     def intercept_logins(self, interceptor: LoginInterceptor) -> None:
-        """Let this one look in on the logins of clients that connect from now on."""
+        """Give the logins of clients that connect from now on to the interceptor."""
         self._server.connections.login_interceptor = interceptor
 
     # Stop.

@@ -327,7 +327,10 @@ class PartitionReader:
         aborted: list[tuple[int, int]] = []
         end = part.high_watermark
         if self._is_committed:
-            aborted = [(a.producer_id, a.first_offset) for a in part.aborted_transactions or ()]
+            aborted = [
+                (transaction.producer_id, transaction.first_offset)
+                for transaction in part.aborted_transactions or ()
+            ]
             if part.last_stable_offset >= 0:
                 end = part.last_stable_offset
         try:

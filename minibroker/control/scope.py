@@ -66,7 +66,9 @@ class ControlScope:
 
     def controller(self) -> InnerClient:
         """Return a client of the controller where it is in this process, else of this broker."""
-        return self.client(next((b for b in self.brokers if b.cluster.is_controller), None))
+        return self.client(
+            next((broker for broker in self.brokers if broker.cluster.is_controller), None)
+        )
 
     def client_of(self, broker_id: int | None) -> InnerClient:
         """Return a client of the broker with this id, None: of this one. Raises HttpError."""

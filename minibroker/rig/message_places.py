@@ -114,7 +114,7 @@ def take_out(message: Message, covers: Covers, name_of_id: TopicName) -> Message
     covered_message = _copy(message)
     is_met = False
     for field, parts in list(_lists(message)):
-        if not any(isinstance(p, Message) and topic_of(p, name_of_id) for p in parts):
+        if not any(isinstance(part, Message) and topic_of(part, name_of_id) for part in parts):
             continue
         out, rest = [], []
         for topic in parts:

@@ -74,7 +74,7 @@ class Encoder:
             header = read_header(batch)
             records: Sequence[Record] = read_records(batch, 0, header)
             if records and not (records[0].offset >= part.start and records[-1].offset < part.end):
-                records = [r for r in records if part.start <= r.offset < part.end]
+                records = [record for record in records if part.start <= record.offset < part.end]
             if self._operations.words.changes:
                 names = names or names_in(records)
             operated = self._operations.apply(place, records, is_dated=header.magic > 0)

@@ -149,7 +149,9 @@ class Cluster(InProcess, ConsumerWaits):
     def bootstrap(self) -> str:
         """Return `HOST:PORT,HOST:PORT,…` for a client's bootstrap.servers."""
         self._check_running()
-        return ",".join(f"{host}:{port}" for host, port in (n.address for n in self._nodes.all))
+        return ",".join(
+            f"{host}:{port}" for host, port in (node.address for node in self._nodes.all)
+        )
 
     def _bootstrap_servers(self) -> str:
         return self.bootstrap
@@ -273,7 +275,11 @@ class Cluster(InProcess, ConsumerWaits):
             one_way: the requests of `broker_id` fail, and those of the other arrive.
             may_miss: a test does not fail if no request failed.
         """
-        others = {n for n in range(self._count) if n != broker_id} if other is None else {other}
+        others = (
+            {number for number in range(self._count) if number != broker_id}
+            if other is None
+            else {other}
+        )
         for end in (broker_id, *others):
             self.node(end)
         links = {(broker_id, end) for end in others}
@@ -415,7 +421,9 @@ class Cluster(InProcess, ConsumerWaits):
     ) -> list[Any]:
         """Do `broker_faults.OnNodes`."""
         self._check_running()
-        nodes = self._nodes.all if broker_ids is None else [self.node(n) for n in broker_ids]
+        nodes = (
+            self._nodes.all if broker_ids is None else [self.node(number) for number in broker_ids]
+        )
         return [self._await(call(node)) for node in nodes]
 
 

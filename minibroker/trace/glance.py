@@ -230,5 +230,6 @@ def _behind_zero(frame: Frame, at: int) -> int:
 
 
 def _check_end(frame: Frame, at: int) -> None:
+    """Raise NotPlainError if something stands behind what was read."""
     if at != len(frame):
         raise NotPlainError

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.cli.errors import CommandError
 from minibroker.clock import SystemClock
-from minibroker.kafka.records.record import Record
+from minibroker.kafka.records.record import Header, Record
 from minibroker.seeds.errors import LinePlace, SeedError
 from minibroker.seeds.items import record_of
 from minibroker.seeds.json_lines import fields_of_line
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from minibroker.client.write import TopicWriter
-    from minibroker.clock import SystemClock
-from minibroker.kafka.records.record import Header
 
 CHUNK_BYTES: Final = 1 << 20
 LINE_BYTES_MAX: Final = 64 << 20

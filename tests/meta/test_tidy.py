@@ -51,6 +51,8 @@ DOORS = {
     "sqlite3": ("minibroker/broker/cluster/embedded.py", "minibroker/tools/import_07/table.py"),
 }
 
+_FOR_TYPES = "TYPE_CHECKING"
+
 SLEEPS = {"time.sleep", "asyncio.sleep", "sleep"}
 # A Kafka that somebody else runs tells nobody that a topic is there; this is no part of a broker.
 MAY_SLEEP = {"minibroker/testing/real_kafka.py"}
@@ -84,6 +86,30 @@ def _repeated_functions(class_: ast.ClassDef) -> list[ast.FunctionDef | ast.Asyn
                 repeated.append(node)
             names.add(node.name)
     return repeated
+
+
+def test_a_name_is_imported_once() -> None:
+    """One import at the top of a module serves its types, too."""
+    places = [
+        f"{name_of(path)}: {', '.join(sorted(names))}"
+        for path in EVERYTHING
+        if (names := _imported_names(path, for_types=False) & _imported_names(path, for_types=True))
+    ]
+    assert_none(places, "imported a second time, for types:")
+
+
+def _imported_names(path: Path, *, for_types: bool) -> set[str]:
+    """Return the names that imports at the top of a module give it, or those for its types."""
+    body = tree_of(path).body
+    if for_types:
+        blocks = [node for node in body if isinstance(node, ast.If)]
+        body = [node for block in blocks if dotted(block.test) == _FOR_TYPES for node in block.body]
+    return {
+        alias.asname or alias.name
+        for node in body
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    }
 
 
 def test_a_function_fits_a_screen() -> None:

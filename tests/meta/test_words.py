@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.meta.sources import ROOT, assert_none, dotted, name_of, sources, tree_of
+from tests.meta.sources import (
+    PRODUCT,
+    ROOT,
+    assert_none,
+    dotted,
+    name_of,
+    nodes_of,
+    sources,
+    tree_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -218,6 +227,17 @@ def test_no_variable_is_called_one() -> None:
         if name == "one"
     ]
     assert_none(places, "name the thing:")
+
+
+def test_a_variable_of_a_loop_is_a_word() -> None:
+    """`_` stands for a value that nobody uses."""
+    places = [
+        f"{name_of(path)}:{node.target.lineno} {node.target.id}"
+        for path in PRODUCT
+        for node in nodes_of(path, ast.For, ast.comprehension)
+        if isinstance(node.target, ast.Name) and len(node.target.id) == 1 and node.target.id != "_"
+    ]
+    assert_none(places, "name the thing, as in `for segment in segments`:")
 
 
 def test_names_of_tests_are_statements() -> None:

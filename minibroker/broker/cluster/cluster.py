@@ -99,9 +99,9 @@ class ClusterSettings(NamedTuple):
     """See `Controller`."""
     balance: BalanceRule | None = None
     """The rule by which leaders return to preferred replicas; None: only when asked."""
-    is_told: bool = False
-    """The controller, if it is another broker, tells of partitions: brokers are processes of their
-    own. Else every broker follows the tree."""
+    has_controller_requests: bool = False
+    """A controller that is another broker sends this one the state of partitions: brokers are
+    processes of their own. Else every broker follows the tree."""
 
 
 DEFAULT_SETTINGS: Final = ClusterSettings()
@@ -227,7 +227,7 @@ class Cluster:
             admin_nodes=self._admin_nodes,
             features=self.features,
             finish_moves=self.reassignments.finish,
-            is_told=self._settings.is_told,
+            has_controller_requests=self._settings.has_controller_requests,
         )
 
     # Life

@@ -98,7 +98,9 @@ def encode_broker(info: BrokerInfo, timestamp_ms: int) -> bytes:
 
     Kafka passes over our mark: its reader takes the keys that it knows.
     """
-    plain = next((e for e in info.endpoints if e.security_protocol == "PLAINTEXT"), None)
+    plain = next(
+        (endpoint for endpoint in info.endpoints if endpoint.security_protocol == "PLAINTEXT"), None
+    )
     value: dict[str, Any] = {
         "features": {},
         "listener_security_protocol_map": {
@@ -221,7 +223,7 @@ def _topic_id_of(value: dict[str, Any]) -> TopicId | None:
 
 def _by_index(value: dict[str, list[int]] | None) -> Iterator[tuple[int, list[int]]]:
     for index, ids in (value or {}).items():
-        yield int(index), [int(n) for n in ids]
+        yield int(index), [int(number) for number in ids]
 
 
 def encode_state(state: PartitionState) -> bytes:

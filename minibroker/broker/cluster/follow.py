@@ -102,16 +102,17 @@ class TreeFollower:
         admin_nodes: AdminNodes,
         features: Features,
         finish_moves: Callable[[str], Awaitable[None]],
-        is_told: bool = False,
+        has_controller_requests: bool = False,
     ) -> None:
-        """`finish_moves`: topic → ends the moves of its partitions that are done. `is_told`:
-        whether the controller, another broker, tells of partitions (`requests`).
+        """`finish_moves`: topic → ends the moves of its partitions that are done.
+        `has_controller_requests`: whether the controller, another broker, sends the state of
+        partitions (`requests`).
         """
         # Constant after construction.
         self._context = context
         self._deletions = deletions
         self._admin_nodes = admin_nodes
-        self._is_told = is_told
+        self._has_controller_requests = has_controller_requests
         self._features = features
         self._finish_moves = finish_moves
         self._election = election
@@ -234,7 +235,7 @@ class TreeFollower:
 
     def _begin_or_end_term(self, is_controller: bool) -> None:
         """Begin or end to watch the topics, if the controller alone does so."""
-        if not self._is_told:
+        if not self._has_controller_requests:
             return
         self._is_behind = is_controller
         if not is_controller:
@@ -244,7 +245,7 @@ class TreeFollower:
     @property
     def _watches_topics(self) -> bool:
         is_shared = self._context.tree.is_shared
-        return is_shared and (not self._is_told or self._election.is_controller)
+        return is_shared and (not self._has_controller_requests or self._election.is_controller)
 
     def _mark(self, part: str) -> None:
         self._dirty.add(part)

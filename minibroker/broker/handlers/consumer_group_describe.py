@@ -94,11 +94,11 @@ def _describe(context: RequestContext, group_id: str) -> DescribedGroup:
                 ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group."
             )
     except KafkaError as error:
-        is_told = error.code is ErrorCode.GROUP_ID_NOT_FOUND
+        has_message = error.code is ErrorCode.GROUP_ID_NOT_FOUND
         return DescribedGroup(
             group_id=group_id,
             error_code=int(error.code),
-            error_message=error.detail if is_told else None,
+            error_message=error.detail if has_message else None,
         )
     topics = groups.consumer.topics
     return DescribedGroup(

@@ -68,7 +68,9 @@ async def _alter(
 ) -> None:
     services = context.services
     kind, name = resource.resource_type, resource.resource_name
-    changes = [Change(c.name, c.config_operation, c.value) for c in resource.configs]
+    changes = [
+        Change(config.name, config.config_operation, config.value) for config in resource.configs
+    ]
     check_names(
         (change.name for change in changes),
         (change.name for change in changes if change.operation != DELETE and change.value is None),

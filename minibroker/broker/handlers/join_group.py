@@ -62,7 +62,7 @@ def handle(context: RequestContext, request: JoinGroupRequest) -> Any:
         client_id=context.client_id or "",
         client_host=client_host(context),
         protocol_type=request.protocol_type,
-        protocols=tuple((p.name, p.metadata) for p in request.protocols),
+        protocols=tuple((protocol.name, protocol.metadata) for protocol in request.protocols),
         session_timeout_ms=request.session_timeout_ms,
         rebalance_timeout_ms=(
             request.session_timeout_ms if version == 0 else request.rebalance_timeout_ms

@@ -65,12 +65,13 @@ def handle(
         return LeaveGroupResponse(error_code=int(error.code))
     if all(isinstance(outcome, list | KafkaError) for outcome in outcomes):
         return (yield from _response(context.version, leaving, outcomes))
-    return _when_out(context.version, leaving, outcomes)
+    return _response_later(context.version, leaving, outcomes)
 
 
-async def _when_out(
+async def _response_later(
     version: int, leaving: list[Departure], outcomes: list[Codes | Awaitable[Codes]]
 ) -> LeaveGroupResponse:
+    """Return the answer once all members are out; `outcomes` as for `_response`, or its future."""
     codes = [
         outcome if isinstance(outcome, list | KafkaError) else await outcome for outcome in outcomes
     ]

@@ -75,6 +75,7 @@ _SINCE_VERSION: Final = {
 }
 _UNKNOWN: Final = (-1, -1, -1)
 _NOT_AVAILABLE_SINCE: Final = 5
+_EPOCHS_SINCE: Final = 4
 _KAFKA_4_SINCE: Final = 10
 """First version that only Kafka 4 serves. Its answer is a map: each partition occurs once."""
 
@@ -177,14 +178,12 @@ def _find_offset(
     )
     if timestamp == LATEST_TIMESTAMP:
         _check_end_is_known(partition, request)
-    offset_found = _look_up(partition, timestamp, end_offset, resident_only)
-    if offset_found is None:
+    record = _look_up(partition, timestamp, end_offset, resident_only)
+    if record is None:
         _check_end_is_known(partition, request)
-        offset_found = _UNKNOWN
-    found_timestamp, offset, leader_epoch = offset_found
-    result.timestamp = found_timestamp
-    result.offset = offset
-    if context.version >= 4:
+        record = _UNKNOWN
+    result.timestamp, result.offset, leader_epoch = record
+    if context.version >= _EPOCHS_SINCE:
         result.leader_epoch = leader_epoch
 
 
@@ -237,12 +236,12 @@ def _look_up(
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return _UNKNOWN
     if timestamp == MAX_TIMESTAMP:
-        offset_found = partition.max_timestamp_offset(resident_only=resident_only)
+        record = partition.max_timestamp_offset(resident_only=resident_only)
     else:
-        offset_found = partition.offset_for_timestamp(timestamp, resident_only=resident_only)
-    if offset_found is None or offset_found.offset >= end_offset:
+        record = partition.offset_for_timestamp(timestamp, resident_only=resident_only)
+    if record is None or record.offset >= end_offset:
         return None
-    return offset_found.timestamp, offset_found.offset, offset_found.leader_epoch
+    return record.timestamp, record.offset, record.leader_epoch
 
 
 def _list_segments(
@@ -252,14 +251,19 @@ def _list_segments(
     part: ListOffsetsPartition,
     result: ListOffsetsPartitionResponse,
 ) -> None:
-    """Answer version 0: base offsets of segments that begin at or before a time, newest first."""
+    """Answer version 0: base offsets of segments that begin at or before a time, newest first.
+
+    Raises KafkaError.
+    """
     if part.timestamp < EARLIEST_TIMESTAMP:
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     partition = _partition(context, request, topic, part)
     offsets = partition.offsets_before(part.timestamp, part.max_num_offsets)
-    if request.replica_id == CONSUMER and any(o > partition.high_watermark for o in offsets):
+    if request.replica_id == CONSUMER and any(
+        offset > partition.high_watermark for offset in offsets
+    ):
         high_watermark = partition.high_watermark
-        offsets = [high_watermark, *(o for o in offsets if o <= high_watermark)]
+        offsets = [high_watermark, *(offset for offset in offsets if offset <= high_watermark)]
     result.old_style_offsets = offsets
 
 

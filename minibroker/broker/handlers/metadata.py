@@ -103,7 +103,9 @@ def handle(
                     ErrorCode.INVALID_REQUEST,
                     f"Topic IDs are not supported in requests for version {context.version}",
                 )
-    topic_ids = dict.fromkeys(t.topic_id for t in request.topics if t.topic_id != ZERO_TOPIC_ID)
+    topic_ids = dict.fromkeys(
+        topic.topic_id for topic in request.topics if topic.topic_id != ZERO_TOPIC_ID
+    )
     if topic_ids:
         topics = yield from _by_id(context, request, topic_ids)
         return (yield from _respond(context, request, topics))

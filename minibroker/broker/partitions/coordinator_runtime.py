@@ -272,16 +272,16 @@ class CoordinatorRuntime(Generic[Shard]):
 
 
 class _Outcome:
-    """The end of a write, told to one of two callbacks, once."""
+    """The end of a write: one of two callbacks is called, once."""
 
-    __slots__ = ("_failed", "_is_told", "_then", "_timer")
+    __slots__ = ("_failed", "_is_over", "_then", "_timer")
 
     def __init__(
         self, then: Callable[[], None], failed: Callable[[ErrorCode], None] | None
     ) -> None:
         self._then = then
         self._failed = failed
-        self._is_told = False
+        self._is_over = False
         self._timer: Timer | None = None
 
     def succeed(self) -> None:
@@ -295,18 +295,18 @@ class _Outcome:
             self._failed(code)
 
     def limit(self, timeout: WriteTimeout) -> None:
-        """Fail after the time-out, unless something is told before or nobody would be told."""
-        if self._failed is not None and not self._is_told:
+        """Fail after the time-out, unless the end comes before, or nobody would hear of it."""
+        if self._failed is not None and not self._is_over:
             self._timer = timeout.timers.after(timeout.timeout_ms, self._time_out)
 
     def _time_out(self) -> None:
         self.fail(coordinator_error(ErrorCode.REQUEST_TIMED_OUT))
 
     def _take(self) -> bool:
-        """Return whether this is the first call, which may tell."""
-        if self._is_told:
+        """Return whether this is the first end; only that one calls back."""
+        if self._is_over:
             return False
-        self._is_told = True
+        self._is_over = True
         if self._timer is not None:
             self._timer.cancel()
         return True

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from minibroker.broker.storage.log_move import LogMove
     from minibroker.broker.timers import Timers
     from minibroker.broker.worker import Runners
-    from minibroker.kafka.errors import StorageError
-
 
 logger = logging.getLogger(__name__)
 

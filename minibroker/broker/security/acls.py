@@ -78,7 +78,7 @@ class Permission(IntEnum):
 
 Word = TypeVar("Word", ResourceType, PatternType, Operation, Permission)
 
-RESOURCE_TYPES: Final = tuple(t for t in ResourceType if t >= ResourceType.TOPIC)
+RESOURCE_TYPES: Final = tuple(kind for kind in ResourceType if kind >= ResourceType.TOPIC)
 """The types that an ACL may name."""
 
 SUPPORTED_OPERATIONS: Final[dict[ResourceType, tuple[Operation, ...]]] = {

@@ -164,7 +164,9 @@ def _list(client: Client, words: Words, out: TextIO, _: TextIO) -> None:
         if words.has("type"):
             details = group_details(CoordinatorClient(client, group.name), _deadline(words))
             row["type"] = details.protocol.capitalize()
-        out.write(f"{group.name:<{width}}" + "".join(f" {row[c]:<20}" for c in columns) + "\n")
+        out.write(
+            f"{group.name:<{width}}" + "".join(f" {row[column]:<20}" for column in columns) + "\n"
+        )
 
 
 def _describe(client: Client, words: Words, out: TextIO, errors: TextIO) -> None:

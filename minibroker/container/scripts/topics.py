@@ -212,7 +212,14 @@ def _describe(client: Client, words: Words, out: TextIO) -> None:
             out.write(_line_of_topic(name, topic, configs_text))
         if words.has("topics-with-overrides"):
             continue
-        least = next((int(s.value or 1) for s in settings if s.name == "min.insync.replicas"), 1)
+        least = next(
+            (
+                int(setting.value or 1)
+                for setting in settings
+                if setting.name == "min.insync.replicas"
+            ),
+            1,
+        )
         for partition in topic.partitions:
             if shows_topics or _is_wanted(partition, words, cluster, least):
                 out.write(_line_of_partition(name, partition))

@@ -62,7 +62,7 @@ def _nc(words: Sequence[str], errors: TextIO) -> int:
         if word.startswith("-") and not word.startswith("--"):
             is_scan |= "z" in word
             is_verbose |= "v" in word
-            flag = next((f for f in _FLAGS_WITH_VALUE if f[1] in word), "")
+            flag = next((option for option in _FLAGS_WITH_VALUE if option[1] in word), "")
             if flag:
                 value = word.partition(flag[1])[2] or next(remaining, "")
                 seconds = float(value) if flag == "-w" else seconds

@@ -81,7 +81,9 @@ def _unescape(text: str) -> str:
             position += 1
             if char == "u":
                 digits = text[position : position + 4]
-                if len(digits) != 4 or not all(d in "0123456789abcdefABCDEF" for d in digits):
+                if len(digits) != 4 or not all(
+                    digit in "0123456789abcdefABCDEF" for digit in digits
+                ):
                     raise ValueError(f"\\u{digits} is not \\u and four hexadecimal digits")
                 char = chr(int(digits, 16))
                 position += 4

@@ -136,7 +136,10 @@ def _convert(
         decoded = [record for record in decoded if record.offset >= first_offset]
     if not decoded:
         return b""
-    plain = [Record(r.offset, max(r.timestamp, -1), r.key, r.value) for r in decoded]
+    plain = [
+        Record(record.offset, max(record.timestamp, -1), record.key, record.value)
+        for record in decoded
+    ]
     if header.magic != 2:
         append_time = None  # from format 1 to 0, which has no timestamps
     return build_message_set(plain, magic=magic, codec=header.codec, append_time_ms=append_time)

@@ -222,7 +222,10 @@ def _with_absolute_offsets(records: list[Record], wrapper_offset: int) -> list[R
         base = wrapper_offset - last
     if base == 0:
         return records
-    return [Record(base + r.offset, r.timestamp, r.key, r.value) for r in records]
+    return [
+        Record(base + record.offset, record.timestamp, record.key, record.value)
+        for record in records
+    ]
 
 
 def assign_offset(buffer: bytearray | memoryview, position: int, offset: int) -> None:
@@ -274,9 +277,8 @@ def build_message_set(
         last = offset
         timestamp = record.timestamp if append_time_ms is None else append_time_ms
         max_timestamp = max(max_timestamp, timestamp)
-        parts += encode_message(
-            magic, flag, offset - first if is_relative else offset, timestamp, record[2], record[3]
-        )
+        message_offset = offset - first if is_relative else offset
+        parts += encode_message(magic, flag, message_offset, timestamp, record.key, record.value)
     if codec == NONE:
         return bytearray().join(parts)
     packed = compress(codec, b"".join(parts), level)

@@ -55,9 +55,9 @@ def start_query(
     """
     writer = writer.option("checkpointLocation", checkpoint)
     settings = {ADAPTIVE: "false"}
-    is_told = spark.conf.get(SETTING, None) is not None
+    is_chosen = spark.conf.get(SETTING, None) is not None
     is_elsewhere = is_remote(checkpoint) or (directory is not None and is_remote(directory))
-    if not is_told and not is_elsewhere:
+    if not is_chosen and not is_elsewhere:
         settings[SETTING] = FOR_THIS_MACHINE
     # A query keeps the settings of its start, whatever they are later.
     session_settings = {name: spark.conf.get(name, None) for name in settings}

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
     from minibroker.pipeline.files.file_system import FileSystem
     from minibroker.pipeline.kafka.cluster import Kafka
-    from minibroker.pipeline.operations.rows import RowOperations
     from minibroker.pipeline.spark.progress import Outcome
     from minibroker.pipeline.spark.source_topics import Place
 

@@ -37,7 +37,6 @@ from minibroker.pipeline.files.paths import JOB_DIRECTORY, join
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
 
     from minibroker.pipeline.files.file_system import FileSystem
 
@@ -216,12 +215,13 @@ def exchange(path: Path, other: Path) -> None:
     library = ctypes.CDLL(None, use_errno=True)
     paths = os.fsencode(path), os.fsencode(other)
     if sys.platform == "darwin":
-        failed = library.renamex_np(*paths, _MACOS_SWAP)
+        status = library.renamex_np(*paths, _MACOS_SWAP)
     elif hasattr(library, "renameat2"):
-        failed = library.renameat2(_AT_FDCWD, paths[0], _AT_FDCWD, paths[1], _LINUX_EXCHANGE)
+        status = library.renameat2(_AT_FDCWD, paths[0], _AT_FDCWD, paths[1], _LINUX_EXCHANGE)
     else:
-        failed, _ = -1, ctypes.set_errno(38)
-    if failed:
+        status = -1
+        ctypes.set_errno(errno.ENOSYS)
+    if status:
         raise PipelineError(
             f"small files of {path} are not merged: its file system cannot exchange two "
             f"directories in one step ({os.strerror(ctypes.get_errno())})"

@@ -157,7 +157,9 @@ class Replay:
         metadata.epoch = epoch
         for topic_id, name in self._names.items():
             partitions = self._partitions[topic_id]
-            missing = next((n for n in range(len(partitions)) if n not in partitions), None)
+            missing = next(
+                (number for number in range(len(partitions)) if number not in partitions), None
+            )
             if missing is not None:
                 raise CorruptionError(
                     f"the metadata has {len(partitions)} partitions of topic {name}, but none with "
@@ -368,21 +370,22 @@ def _changed(partition: PartitionValue, record: PartitionChangeRecord) -> Partit
         is_recovering = bool(record.leader_recovery_state)
     return PartitionValue(
         replicas,
-        _either(record.isr, partition.isr),
+        _changed_ids(record.isr, partition.isr),
         record.leader if is_named else partition.leader,
         partition.leader_epoch + is_named,
-        _either(record.adding_replicas, partition.adding),
-        _either(record.removing_replicas, partition.removing),
+        _changed_ids(record.adding_replicas, partition.adding),
+        _changed_ids(record.removing_replicas, partition.removing),
         is_recovering,
         partition.partition_epoch + 1,
         _directories(directories, len(replicas)),
-        _either(record.eligible_leader_replicas, partition.eligible),
-        _either(record.last_known_elr, partition.last_eligible),
+        _changed_ids(record.eligible_leader_replicas, partition.eligible),
+        _changed_ids(record.last_known_elr, partition.last_eligible),
     )
 
 
-def _either(changed: list[int] | None, value: tuple[int, ...]) -> tuple[int, ...]:
-    return value if changed is None else tuple(changed)
+def _changed_ids(new_ids: list[int] | None, ids: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the ids of brokers that a record names, else those of before."""
+    return ids if new_ids is None else tuple(new_ids)
 
 
 def _directories(directories: Iterable[bytes], replica_count: int) -> tuple[bytes, ...]:

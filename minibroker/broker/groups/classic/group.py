@@ -338,7 +338,7 @@ class ClassicGroup(Group):
         """Return how long a join phase waits for everybody: the patience of the most patient
         member.
         """
-        return max((m.rebalance_timeout_ms for m in self.members.values()), default=0)
+        return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
     def everybody(self) -> tuple[tuple[str, str | None, bytes], ...]:
         """Return all members as the leader is told of them."""

@@ -216,7 +216,7 @@ def _replace_static(
             if member.join_waiter is waiter:
                 group.answer_join(next_step, member, answer)
 
-        shares = {m.member_id: m.assignment for m in group.members.values()}
+        shares = {member.member_id: member.assignment for member in group.members.values()}
         step.store(value_of(group, shares), on_stored)
 
 

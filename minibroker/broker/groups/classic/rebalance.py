@@ -89,7 +89,11 @@ def complete_join(group: ClassicGroup, step: Step) -> None:
     """End the join phase: who did not join is out (static members stay), the next generation
     begins and every member is told of it. A group without members is stored as empty."""
     step.stop_timer(TimerKind.JOIN)
-    absent = [m for m in group.members.values() if m.join_waiter is None and m.instance_id is None]
+    absent = [
+        member
+        for member in group.members.values()
+        if member.join_waiter is None and member.instance_id is None
+    ]
     for member in absent:
         group.remove(member.member_id)
         step.stop_timer(TimerKind.SESSION, member.member_id)

@@ -185,7 +185,7 @@ def _join_as_last(
 def on_sync(group: ConsumerGroup, step: Step, sync: Sync) -> SyncAnswer:
     """SyncGroup: the member's share. Raises KafkaError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID,
     ILLEGAL_GENERATION, INCONSISTENT_GROUP_PROTOCOL, REBALANCE_IN_PROGRESS."""
-    member, classic = _classic(group, sync.member_id, sync.instance_id)
+    member, classic = _classic_member(group, sync.member_id, sync.instance_id)
     _check_generation(member, sync.generation_id)
     protocol_name, metadata = classic.protocols[0]
     if sync.protocol_type not in (None, PROTOCOL_TYPE) or (
@@ -221,7 +221,7 @@ def on_classic_heartbeat(
     that it waits for are free. Raises KafkaError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID,
     ILLEGAL_GENERATION.
     """
-    member, classic = _classic(group, member_id, instance_id)
+    member, classic = _classic_member(group, member_id, instance_id)
     _check_generation(member, generation_id)
     step.start_timer(TimerKind.SESSION, classic.session_timeout_ms, member_id)
     must_join = (
@@ -266,9 +266,12 @@ def on_classic_leave(
     return codes
 
 
-def _classic(
+def _classic_member(
     group: ConsumerGroup, member_id: str, instance_id: str | None
 ) -> tuple[Member, ClassicFacts]:
+    """Return a member, and what it has for the classic protocol. Raises KafkaError for a member
+    that is not in the group, was replaced, or uses the other protocol.
+    """
     if instance_id is None:
         member = group.member(member_id)
     else:

@@ -163,12 +163,12 @@ def on_heartbeat(group: ConsumerGroup, step: Step, request: Heartbeat) -> Heartb
         group, step, new, target, request.owned, has_subscription_changed=has_changed
     )
     step.start_timer(TimerKind.SESSION, step.settings.session_timeout_ms, member_id)
-    is_told = is_joining or request.is_full or old.assigned != new_member.assigned
+    has_assignment = is_joining or request.is_full or old.assigned != new_member.assigned
     return HeartbeatAnswer(
         new_member.member_id,
         new_member.member_epoch,
         step.settings.heartbeat_interval_ms,
-        without_epochs(new_member.assigned) if is_told else None,
+        without_epochs(new_member.assigned) if has_assignment else None,
     )
 
 

@@ -216,7 +216,7 @@ def downgrade(
     members = [member for member in group.members.values() if member.member_id not in departing_ids]
     if new_member is not None and static_member is not None:
         member_ids = [
-            new_member.member_id if m == static_member.member_id else m for m in member_ids
+            new_member.member_id if name == static_member.member_id else name for name in member_ids
         ]
         members = [member for member in members if member.member_id != static_member.member_id]
         members.append(new_member)

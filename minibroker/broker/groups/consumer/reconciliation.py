@@ -77,7 +77,9 @@ def _drop_unsubscribed(member: Member, target: Target) -> Member:
     """Have the member give up, within its epoch, topics that it no longer subscribes to."""
     if not target.has_subscription_changed:
         return member
-    lost_topic_ids = [t for t in member.assigned if t not in target.subscribed_topic_ids]
+    lost_topic_ids = [
+        topic_id for topic_id in member.assigned if topic_id not in target.subscribed_topic_ids
+    ]
     if not lost_topic_ids:
         return member
     assigned = {t: p for t, p in member.assigned.items() if t in target.subscribed_topic_ids}

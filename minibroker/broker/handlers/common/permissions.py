@@ -47,8 +47,8 @@ class Need(NamedTuple):
     resource_type: ResourceType
     field: str = ""
     """The field of the request that names the resource; empty for the cluster."""
-    is_told: bool = True
-    """True if the error has a message where the response has a place for it."""
+    has_message: bool = True
+    """True if the error has a message, where the response has a place for it."""
 
     def check(self, context: RequestContext, request: Any) -> None:
         """Raise KafkaError with the error of the resource's type if the client may not do it."""
@@ -58,7 +58,7 @@ class Need(NamedTuple):
         """Raise KafkaError with the error of the type if the client may not do it to `name`."""
         if not context.authorize(self.operation, self.resource_type, name):
             error = refusal(self.resource_type)
-            raise error if self.is_told else KafkaError(error.code)
+            raise error if self.has_message else KafkaError(error.code)
 
 
 class PartNeed(NamedTuple):
@@ -94,9 +94,9 @@ REQUEST_NEEDS: Final[dict[int, tuple[Need, ...]]] = {
     keys.ALTER_PARTITION_REASSIGNMENTS: (ALTER_CLUSTER,),
     keys.LIST_PARTITION_REASSIGNMENTS: (DESCRIBE_CLUSTER,),
     keys.OFFSET_DELETE: (Need(Operation.DELETE, GROUP, "group_id"),),
-    keys.DESCRIBE_CLIENT_QUOTAS: (Need(Operation.DESCRIBE_CONFIGS, CLUSTER, is_told=False),),
+    keys.DESCRIBE_CLIENT_QUOTAS: (Need(Operation.DESCRIBE_CONFIGS, CLUSTER, has_message=False),),
     keys.ALTER_CLIENT_QUOTAS: (Need(Operation.ALTER_CONFIGS, CLUSTER),),
-    keys.DESCRIBE_USER_SCRAM_CREDENTIALS: (Need(Operation.DESCRIBE, CLUSTER, is_told=False),),
+    keys.DESCRIBE_USER_SCRAM_CREDENTIALS: (Need(Operation.DESCRIBE, CLUSTER, has_message=False),),
     keys.ALTER_USER_SCRAM_CREDENTIALS: (ALTER_CLUSTER,),
     keys.DESCRIBE_QUORUM: (DESCRIBE_CLUSTER,),
     keys.ALTER_PARTITION: (_ACTION,),

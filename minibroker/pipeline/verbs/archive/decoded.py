@@ -100,10 +100,11 @@ def columns_writer(
         # Behind all that a wrong setting can end: a table that is made claims its directory.
         table = _table(spark, plan, archive)
         now = table.columns()
+        names = [name for name in plan.decoded_columns if name in now.names]
         decodings = Decodings(
             columns,
             registry,
-            {n: plain(now.field(n).type) for n in plan.decoded_columns if n in now.names},
+            {name: plain(now.field(name).type) for name in names},
             widens=plan.format != "delta",
             has_bounds=plan.is_table,
         )

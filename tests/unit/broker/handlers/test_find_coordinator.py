@@ -15,7 +15,7 @@ from tests.support.in_process import TIMEOUT_S, InProcessBroker
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.support.in_process import InProcessBroker, RawClient
+    from tests.support.in_process import RawClient
 
 
 @pytest.fixture

@@ -43,7 +43,7 @@ class ToldCluster:
         home = SharedTree(directory / "metadata.db", ManualClock())
         self.trees = [home.session(), home.session()]
         self.controller, self.other = (
-            new_cluster(tree, Recorder(), broker_id, is_told=True)
+            new_cluster(tree, Recorder(), broker_id, has_controller_requests=True)
             for broker_id, tree in enumerate(self.trees)
         )
 
