@@ -10,7 +10,7 @@
 - A new leader knows the first open transaction: its last stable offset is not beyond it.
 - When a DeleteRecords request is confirmed, no log of the ISR starts before its offset.
 - At the end all logs are equal, and hold each acknowledged record once, where it was acknowledged;
-  each transaction is there wholly or not at all.
+  each transaction is there wholly or not at all. Each broker goes by the configs of the tree.
 
 A topic with unclean elections loses records, and a topic that is deleted loses its configuration
 first: there only leaders are unique, and logs are equal at the end.
@@ -20,6 +20,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from minibroker.broker.cluster import paths
+from minibroker.broker.cluster.codecs import decode_config
 from minibroker.broker.partitions.role import Leader
 from minibroker.broker.storage import log_reads
 from minibroker.kafka.ids import TopicPartition
@@ -331,6 +333,18 @@ class Rules:
                 if name in clients.partitions:
                     check_known(name, values, clients, start)
         clients.transactions.check_at_end(committed, starts)
+        for host in self._world.hosts:
+            self._check_configs(host)
+
+    def _check_configs(self, host: Host) -> None:
+        """Check that a broker goes by the configs that the tree has. Raises AssertionError."""
+        for topic in self._world.topic_ids:
+            path = paths.config("topics", topic)
+            expected = decode_config(path, self._world.tree.nodes[path].data)
+            config = host.broker.dynamic.topic_overrides(topic)
+            assert config == expected, (
+                f"broker {host.broker_id} has {config} for topic {topic}, the tree has {expected}"
+            )
 
     def _of_replicas(self, name: TopicPartition) -> list[Host]:
         return [self._world.hosts[broker_id] for broker_id in self._world.replicas_of(name)]

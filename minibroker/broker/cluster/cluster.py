@@ -529,7 +529,7 @@ class Cluster:
             self._context,
             self._states,
             self._deletions,
-            allows_unclean=self._controller.allows_unclean,
+            self._controller,
         )
 
     # Features

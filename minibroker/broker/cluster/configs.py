@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Final
 from minibroker.broker.cluster import paths
 from minibroker.broker.cluster.codecs import decode_config, encode_config, encode_config_change
 from minibroker.broker.cluster.tree import BadVersion, NodeExists, NoNode, NotEmpty, parent_of
+from minibroker.broker.slices import TimeSlice
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from minibroker.broker.cluster.context import ClusterContext
 
@@ -97,24 +98,28 @@ class Configs:
         (node,) = await self._context.tree.get_many((path,))
         return decode_config(path, node[0]) if node else {}
 
-    async def refresh(self, entity_type: str, entity_name: str) -> None:
-        """Read one entity's config again. Call it under the cluster's lock."""
-        config = await self.stored_config(entity_type, entity_name)
-        self._context.updater.apply_config(entity_type, entity_name, config)
+    async def refresh(self, entity_type: str, entity_names: Sequence[str]) -> None:
+        """Read the configs of these entities again. Call it under the cluster's lock."""
+        config_paths = [paths.config(entity_type, name) for name in entity_names]
+        nodes = await self._context.tree.get_many(config_paths)
+        turn = TimeSlice()
+        for name, path, node in zip(entity_names, config_paths, nodes, strict=True):
+            config = decode_config(path, node[0]) if node else {}
+            self._context.updater.apply_config(entity_type, name, config)
+            if turn.is_over:
+                await turn.pause()
 
     async def load(self) -> None:
-        """Read every config into the image. Call it under the cluster's lock."""
+        """Read every config into the image, but those of topics: they come with their topics
+        (`follow`). Call it under the cluster's lock.
+        """
         for entity_type in (*paths.CONFIG_TYPES, *paths.UNANNOUNCED_CONFIG_TYPES):
+            if entity_type == "topics":
+                continue
             names = await self._entities(entity_type)
             old_configs = self._context.updater.image.configs.get(entity_type, {})
             names += [name for name in old_configs if name not in names]  # deleted meanwhile
-            nodes = await self._context.tree.get_many(
-                [paths.config(entity_type, name) for name in names]
-            )
-            for name, value in zip(names, nodes, strict=True):
-                path = paths.config(entity_type, name)
-                config = decode_config(path, value[0]) if value else {}
-                self._context.updater.apply_config(entity_type, name, config)
+            await self.refresh(entity_type, names)
 
     async def _entities(self, entity_type: str) -> list[str]:
         try:

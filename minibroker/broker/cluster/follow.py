@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from minibroker.broker.cluster.image import BrokerInfo
     from minibroker.broker.cluster.registration import Registration
     from minibroker.broker.cluster.tree import Cancel
-    from minibroker.kafka.ids import TopicId
 
 TOPICS_PER_STEP: Final = 50
 """Topics that are read together, under the cluster's lock; then others may have it."""
@@ -399,7 +398,8 @@ class TreeFollower:
         if not await self._registration.is_there():
             await self._registration.register(RETRY_DELAY_S * 10)
         await self._configs.load()
-        names = self._context.updater.image.topics
+        names = list(self._context.updater.image.topics)
+        await self._configs.refresh("topics", names)
         self._dirty.update(f"{_TOPIC_PREFIX}{name}" for name in names)
 
     # Brokers and configs
@@ -475,7 +475,7 @@ class TreeFollower:
             except CoordinationError as error:  # a broken node must not stop this broker
                 self._context.log.warning("%s", error)
             else:
-                await self._configs.refresh(change.entity_type, change.entity_name)
+                await self._configs.refresh(change.entity_type, [change.entity_name])
 
     # Topics
 
@@ -537,6 +537,7 @@ class TreeFollower:
                 topics[name] = await decode_large_topic(paths.topic(name), value[0])
                 found_versions[name] = value[1].version
         states = await self._read_states(topics)
+        await self._meet_topics(self._without_hidden(topics))
         for name, assignment in topics.items():
             version = found_versions[name]
             partitions = await collect(
@@ -548,16 +549,26 @@ class TreeFollower:
                 )
             )
             self._assignments[name] = version
-            if name in self._marked_topics and self._task is None:
-                updater.hide(name, assignment.topic_id or ZERO_TOPIC_ID)
             if updater.is_hidden(name, assignment.topic_id):
                 continue
-            await self._meet_topic(name, assignment.topic_id)
             await updater.apply_topic(
                 TopicImage(name, assignment.topic_id or ZERO_TOPIC_ID, partitions)
             )
         await self.when_read(names)
         await self._settle(topics)
+
+    def _without_hidden(self, topics: Mapping[str, TopicAssignment]) -> dict[str, TopicAssignment]:
+        """Return those of these topics that are not hidden; hide those that are on their way out
+        when this broker comes.
+        """
+        updater = self._context.updater
+        visible_topics = {}
+        for name, assignment in topics.items():
+            if name in self._marked_topics and self._task is None:
+                updater.hide(name, assignment.topic_id or ZERO_TOPIC_ID)
+            if not updater.is_hidden(name, assignment.topic_id):
+                visible_topics[name] = assignment
+        return visible_topics
 
     async def _read_states(
         self, topics: Mapping[str, TopicAssignment]
@@ -579,17 +590,23 @@ class TreeFollower:
                     await turn.pause()
         return states
 
-    async def _meet_topic(self, name: str, topic_id: TopicId | None) -> None:
-        """Prepare for a topic that another process made: read its config, which was written first
-        and not announced.
+    async def _meet_topics(self, topics: Mapping[str, TopicAssignment]) -> None:
+        """Prepare for topics that another process made: read their configs.
+
+        A config is written before its topic and not announced. So it is read after the topic: one
+        that is made while this broker starts has its config, too.
         """
-        old_topic = self._context.updater.image.topics.get(name)
-        if old_topic is not None and topic_id is not None:
-            if old_topic.topic_id in (topic_id, ZERO_TOPIC_ID):
-                return
-            self._context.updater.withdraw_topic(name)  # another topic has its name now
-        if self._task is not None:
-            await self._configs.refresh("topics", name)
+        updater = self._context.updater
+        new = []
+        for name, assignment in topics.items():
+            old_topic, topic_id = updater.image.topics.get(name), assignment.topic_id
+            if old_topic is not None and topic_id is not None:
+                if old_topic.topic_id in (topic_id, ZERO_TOPIC_ID):
+                    continue
+                updater.withdraw_topic(name)  # another topic has its name now
+            new.append(name)
+        if new:
+            await self._configs.refresh("topics", new)
 
     async def _watch(self, states: Sequence[tuple[str, str]]) -> None:
         """Watch these nodes (topic, path), those that are not watched yet."""

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from minibroker.broker.cluster.context import ClusterContext
-    from minibroker.broker.cluster.controller import AllowsUnclean
+    from minibroker.broker.cluster.controller import Controller
     from minibroker.broker.cluster.deletions import Deletions
     from minibroker.broker.cluster.partition_states import PartitionStates
 
@@ -114,21 +114,22 @@ def no_such_partition() -> KafkaError:
 
 
 def state_of(
-    partition: PartitionImage, target: Sequence[int], controller_epoch: int
+    partition: PartitionImage, replicas: Sequence[int], controller_epoch: int
 ) -> PartitionState:
-    """Return the state of a partition whose replicas are `target` from now on; all of them are in
-    sync.
+    """Return the state of a partition that has these replicas from now on.
 
-    Kafka writes a state when the move ends, and one more for each replica that leaves the ISR. Here
-    it is one write with the last leader epoch.
+    Others leave the ISR. The last of the ISR stays in it where none of it remains: then there is no
+    leader.
+
+    Kafka writes a state for the new assignment, and one more for each replica that leaves the ISR.
+    Here it is one write with the last leader epoch. A leader must not count a replica that is gone:
+    it would commit without it, and acks=all would have fewer copies than it says.
     """
-    isr = [broker_id for broker_id in partition.isr if broker_id in target]
+    isr = [broker_id for broker_id in partition.isr if broker_id in replicas] or partition.isr[-1:]
+    eligible = [replica for replica in replicas if replica in partition.online and replica in isr]
     leader = partition.leader
-    online = partition.online
-    if leader not in target or leader not in online:
-        leader = next(
-            (replica for replica in target if replica in online and replica in isr), NO_LEADER
-        )
+    if leader not in eligible:
+        leader = eligible[0] if eligible else NO_LEADER
     return PartitionState(
         leader,
         partition.leader_epoch + 1 + len(partition.isr) - len(isr),
@@ -146,14 +147,13 @@ class Reassignments:
         context: ClusterContext,
         states: PartitionStates,
         deletions: Deletions,
-        *,
-        allows_unclean: AllowsUnclean,
+        controller: Controller,
     ) -> None:
         # Constant after construction.
         self._context = context
         self._states = states
         self._deletions = deletions
-        self._allows_unclean = allows_unclean
+        self._controller = controller
 
     async def alter(
         self,
@@ -251,26 +251,19 @@ class Reassignments:
     async def _write(
         self, topic: TopicImage, index: int, new_assignment: ReplicaAssignment
     ) -> None:
-        """Write the topic's node and the partition's state as one, then apply both.
+        """Write the topic's node and the partition's state as one, then apply both. Where all that
+        were in sync are gone, one that is not leads, if the topic allows that.
 
         Raises KafkaError INVALID_REPLICA_ASSIGNMENT where no replica in sync would remain.
         """
         updater = self._context.updater
         partition = topic.partitions[index]
-        if not self._allows_unclean(topic.name):
+        if not self._controller.allows_unclean(topic.name):
             check_keeps_in_sync(TopicPartition(topic.name, index), partition.isr, new_assignment)
         epoch = updater.image.controller_epoch
         if set(new_assignment.target) <= set(partition.isr):
-            state = state_of(partition, new_assignment.target, epoch)
             new_assignment = ReplicaAssignment(new_assignment.target, [], [])
-        else:
-            state = PartitionState(
-                partition.leader,
-                partition.leader_epoch + 1,
-                partition.isr,
-                epoch,
-                partition.leader_recovery_state,
-            )
+        state = state_of(partition, new_assignment.replicas, epoch)
         new_topic = self._with_assignment(topic, index, new_assignment)
         whole = assignment_of(new_topic)
         node = encode_topic(
@@ -280,6 +273,8 @@ class Reassignments:
             [Set(paths.topic(topic.name), node), *state_operations(topic, {index: state})]
         )
         updater.apply_states(with_states(new_topic, {index: state}), [index])
+        if state.leader == NO_LEADER:
+            await self._controller.settle([topic.name])
 
     def _with_assignment(
         self, topic: TopicImage, index: int, new_assignment: ReplicaAssignment

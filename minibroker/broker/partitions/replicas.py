@@ -161,6 +161,7 @@ class Replicas:
 
     __slots__ = (
         "_epoch_start_offset",
+        "_isr_has_others",
         "_joining",
         "_replica_count",
         "_rules",
@@ -182,6 +183,9 @@ class Replicas:
         self._joining: frozenset[int] = frozenset()
         """Replicas that were asked into the ISR and are not confirmed."""
         self._replica_count = 1
+        self._isr_has_others = False
+        """True while the ISR has a broker that is no replica: a controller of Kafka 3.9 says so at
+        the end of a move, until it has taken that one out."""
         self._epoch_start_offset = 0
         self._waiting: deque[_Waiting] = deque()
         """By end offset: a log grows in order, and so do those who wait."""
@@ -214,6 +218,7 @@ class Replicas:
             )
             for broker_id in others
         }
+        self._isr_has_others = not self.isr <= {rules.broker_id, *others}
 
     def refuse_waiting(self, code: ErrorCode = ErrorCode.NOT_LEADER_OR_FOLLOWER) -> None:
         """Refuse the answers that wait: this broker leads no more, or stops."""
@@ -251,8 +256,12 @@ class Replicas:
     def committed(self, current: int, min_insync_replicas: int) -> int:
         """Return the high watermark: what all replicas in sync have, never below `current`.
 
-        A follower that is about to join counts, too. Source: Kafka Partition.isReplicaIsrEligible.
+        A follower that is about to join counts, too. While the ISR has a broker that is no replica,
+        nothing is known of that one: the high watermark stays. Source: Kafka
+        Partition.isReplicaIsrEligible. Differs from Kafka, which commits without that one.
         """
+        if self._isr_has_others:
+            return current
         rules = self._rules
         return high_watermark(
             current,

@@ -317,6 +317,28 @@ async def test_configs_changed_by_others_arrive(pair: Pair, shared: SharedTree) 
     await heard.wait_until(lambda: first.config_of("clients", "old") == {"x": "y"})
 
 
+async def test_a_topic_that_is_made_while_a_broker_starts_has_its_config(
+    shared: SharedTree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The config of a new topic is not announced. That broker would go by its own settings."""
+    first, _ = await started(shared, 1)
+    await stop_following(first)
+    children = shared.children
+    missing = ["t"]
+
+    async def children_after_a_new_topic(path: str) -> list[str]:
+        if path == paths.ADMIN_DELETE_TOPICS and missing:  # the last look before the topics
+            await first.create_topic(missing.pop(), assignment={0: [1]}, configs={"a": "b"})
+        return await children(path)
+
+    monkeypatch.setattr(shared, "children", children_after_a_new_topic)
+    second, _ = await started(shared, 2)
+    assert second.image.topics.keys() == {"t"}
+    assert second.config_of("topics", "t") == {"a": "b"}
+    await second.close()
+    await first.close()
+
+
 async def test_old_notifications_are_removed(
     pair: Pair, shared: SharedTree, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from minibroker.broker.cluster.tree import Tree
 
 OTHER = 2
+THIRD = 3
 
 
 @pytest.fixture
@@ -121,13 +122,7 @@ async def alone_in_sync(two_brokers: Cluster, cluster_tree: Tree) -> Cluster:
     await cluster.create_topic("t", assignment={0: [0]})
     await cluster.reassignments.alter("t", 0, [OTHER, 0])
     await stop_following(cluster)
-    partition = cluster.image.topics["t"].partitions[0]
-    assert await cluster.leadership.change_isr(
-        TopicPartition("t", 0),
-        [OTHER],
-        leader_epoch=partition.leader_epoch,
-        partition_epoch=partition.partition_epoch,
-    )
+    await change_isr(cluster, [OTHER])
     return cluster
 
 
@@ -140,6 +135,68 @@ async def test_the_only_replica_in_sync_is_not_taken_away(
         await alone_in_sync.reassignments.alter("t", 0, target)
     assert refused.value.code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
     assert alone_in_sync.image.topics["t"].partitions[0] == first_image
+
+
+@pytest.fixture
+async def three_brokers(two_brokers: Cluster, cluster_tree: Tree) -> Cluster:
+    """Broker 0 and the registrations of brokers 2 and 3."""
+    await add_broker(two_brokers, cluster_tree, THIRD)
+    return two_brokers
+
+
+async def begin_move(cluster: Cluster) -> None:
+    """Begin the move of topic t from brokers 0 and 3 to brokers 2, 0 and 3; 3 falls behind."""
+    await cluster.create_topic("t", assignment={0: [0, THIRD]})
+    await cluster.reassignments.alter("t", 0, [OTHER, 0, THIRD])
+    await stop_following(cluster)
+    await change_isr(cluster, [0, OTHER])
+
+
+async def change_isr(cluster: Cluster, isr: list[int]) -> None:
+    """Write the ISR of partition t-0 as its leader does."""
+    partition = cluster.image.topics["t"].partitions[0]
+    assert await cluster.leadership.change_isr(
+        TopicPartition("t", 0),
+        isr,
+        leader_epoch=partition.leader_epoch,
+        partition_epoch=partition.partition_epoch,
+    )
+
+
+async def test_a_replica_of_a_move_that_ends_leaves_the_isr_with_the_same_write(
+    three_brokers: Cluster, cluster_tree: Tree
+) -> None:
+    """The leader would not count it any more, and acks=all would have one copy less."""
+    cluster = three_brokers
+    await begin_move(cluster)
+    epoch = cluster.image.topics["t"].partitions[0].leader_epoch
+    await cluster.reassignments.alter("t", 0, None)
+    state = json.loads((await cluster_tree.get("/brokers/topics/t/partitions/0/state"))[0])
+    # One epoch for the assignment, one for the replica that leaves the ISR, as in Kafka 3.9.
+    assert (state["leader"], state["leader_epoch"], state["isr"]) == (0, epoch + 2, [0])
+
+
+async def test_a_leader_of_a_move_that_ends_hands_over(three_brokers: Cluster) -> None:
+    cluster = three_brokers
+    await begin_move(cluster)
+    await cluster.leadership.elect("t", 0, unclean=False)
+    assert cluster.image.topics["t"].partitions[0].leader == OTHER
+    await cluster.reassignments.alter("t", 0, None)
+    partition = cluster.image.topics["t"].partitions[0]
+    assert (partition.leader, partition.isr, partition.replicas) == (0, [0], [0, THIRD])
+
+
+async def test_where_all_in_sync_go_another_leads_if_the_topic_allows_that(
+    three_brokers: Cluster,
+) -> None:
+    cluster = three_brokers
+    cluster._controller.allows_unclean = lambda _topic: True
+    await begin_move(cluster)
+    await cluster.leadership.elect("t", 0, unclean=False)
+    await change_isr(cluster, [OTHER])
+    await cluster.reassignments.alter("t", 0, None)
+    partition = cluster.image.topics["t"].partitions[0]
+    assert (partition.leader, partition.isr, partition.replicas) == (0, [0], [0, THIRD])
 
 
 async def test_wrong_requests_are_refused(two_brokers: Cluster) -> None:

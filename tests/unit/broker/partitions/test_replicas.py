@@ -126,6 +126,20 @@ def test_too_few_in_sync_commit_nothing(replicas: Replicas, clock: ManualClock) 
     assert replicas.committed(10, 1) == 20
 
 
+def test_a_member_of_the_isr_that_is_no_replica_holds_the_high_watermark(
+    replicas: Replicas,
+) -> None:
+    """The end of a move in Kafka 3.9: the old replica is in sync still, and nobody knows how far it
+    is. Confirmed without it, a record would have one copy less than the ISR says.
+    """
+    replicas.lead(Leader(6, 0, 20, [0, 1], [0, 1, 2]), 20, is_new_epoch=True)
+    replicas.own_end_offset = 20
+    fetch(replicas, 1, 20)
+    assert replicas.committed(10, 2) == 10
+    replicas.lead(Leader(6, 1, 20, [0, 1], [0, 1]), 20, is_new_epoch=False)
+    assert replicas.committed(10, 2) == 20
+
+
 def test_a_stranger_is_no_follower(replicas: Replicas) -> None:
     assert not replicas.note_fetch(7, 10, 0, 20)
 
