@@ -22,7 +22,7 @@ from minibroker.broker.partitions.role import (
 )
 from minibroker.broker.storage import log_reads
 from minibroker.kafka.error_codes import ErrorCode
-from minibroker.kafka.errors import KafkaError, StorageError
+from minibroker.kafka.errors import CorruptionError, KafkaError, StorageError
 
 if TYPE_CHECKING:
     from minibroker.broker.partitions.replicas import ReplicaRules
@@ -407,8 +407,9 @@ class Partition:
         """Return whole and partial batches from `offset` on, at most `max_bytes` (a memoryview of a
         map), nothing from `end_offset` on. Nothing is staged (`bounds`).
 
-        Raises KafkaError(OFFSET_OUT_OF_RANGE) outside [log start offset, log end offset]; with
-        `resident_only`, ColdError where it would wait for the disk.
+        Raises KafkaError: OFFSET_OUT_OF_RANGE outside [log start offset, log end offset],
+        CORRUPT_MESSAGE where the bytes are damaged, KAFKA_STORAGE_ERROR; with `resident_only`,
+        ColdError where it would wait for the disk.
         """
         try:
             return log_reads.read(
@@ -420,21 +421,21 @@ class Partition:
                 resident_only=resident_only,
             )
         except StorageError as error:
-            raise self._failed(error) from error
+            raise self._unreadable(error) from error
 
     def position_of(self, offset: int) -> LogPosition:
         """Return where in the files the batch of `offset` begins, or the log ends (bytes)."""
         try:
             return log_reads.position_of(self.log, offset)
         except StorageError as error:
-            raise self._failed(error) from error
+            raise self._unreadable(error) from error
 
     def aborted_transactions(self, offset: int, log_read: LogRead) -> list[AbortedTransaction]:
         """Return the aborted transactions with data from `offset` to the end of `log_read`."""
         try:
             return log_reads.aborted_in(self.log, offset, log_read)
         except StorageError as error:
-            raise self._failed(error) from error
+            raise self._unreadable(error) from error
 
     def producers(self) -> dict[int, ProducerEntry]:
         """Return producer id → its entry in the log, with staged batches; not to be changed."""
@@ -462,7 +463,7 @@ class Partition:
         try:
             return log_reads.offset_for_timestamp(self.log, timestamp, resident_only=resident_only)
         except StorageError as error:
-            raise self._failed(error) from error
+            raise self._unreadable(error) from error
 
     def max_timestamp_offset(self, *, resident_only: bool = False) -> TimestampOffset | None:
         """Return the first record with the largest timestamp, None in an empty log. With
@@ -472,7 +473,7 @@ class Partition:
         try:
             return log_reads.max_timestamp_offset(self.log, resident_only=resident_only)
         except StorageError as error:
-            raise self._failed(error) from error
+            raise self._unreadable(error) from error
 
     def offsets_before(self, timestamp: int, max_count: int) -> list[int]:
         """Return segment starts for ListOffsets v0, newest first."""
@@ -498,6 +499,15 @@ class Partition:
     def _failed(self, error: StorageError) -> KafkaError:
         self.appends.log_failed(self, error)
         return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error))
+
+    def _unreadable(self, error: StorageError) -> KafkaError:
+        """Return the answer to a read: CORRUPT_MESSAGE where the bytes are damaged. A consumer says
+        that to its user, and tries again for ever with KAFKA_STORAGE_ERROR.
+        """
+        refusal = self._failed(error)
+        if isinstance(error.__cause__, CorruptionError):
+            return KafkaError(ErrorCode.CORRUPT_MESSAGE, refusal.detail)
+        return refusal
 
     def exchange_log(self, log: PartitionLog) -> None:
         """Take the log of the same records in another log directory; nothing is staged."""

@@ -21,11 +21,14 @@ QUIET_S: Final = 10.0
 """Seconds after a line in which refusals of the same kind are only counted."""
 
 Kind = tuple[str | None, type, int | None]
-"""The log directory, the class of the error, and the system's number of it."""
+"""A place, the class of the error, and the system's number of it. A disk refuses the whole log
+directory; damage, which has no number, belongs to one subject."""
 
 
 class Refusals:
-    """Refusals by their kind: as many kinds as directories times errors. The loop owns it."""
+    """Refusals by their kind: at most one for each directory and error, and for each damaged
+    partition. The loop owns it.
+    """
 
     __slots__ = ("_lines",)
 
@@ -35,7 +38,8 @@ class Refusals:
 
     def note(self, subject: str, error: StorageError, now_s: float) -> None:
         """Log what was refused to `subject` at `now_s` (monotonic), or count it."""
-        kind = (error.log_directory, type(error), getattr(error.__cause__, "errno", None))
+        code: int | None = getattr(error.__cause__, "errno", None)
+        kind = (subject if code is None else error.log_directory, type(error), code)
         line_s, count = self._lines.get(kind, (None, 0))
         if line_s is not None and now_s - line_s < QUIET_S:
             self._lines[kind] = line_s, count + 1

@@ -559,11 +559,11 @@ UNFINISHED: Final = names.DELETED
 class IndexLoad:
     """A worker calls it, then the loop calls `apply`."""
 
-    __slots__ = ("_base_offset", "_files", "_is_done", "_is_wanted", "_paths", "_size_bytes")
+    __slots__ = ("_base_offset", "_disk", "_is_done", "_is_wanted", "_paths", "_size_bytes")
 
     def __init__(
         self,
-        files: Files,
+        disk: Disk,
         paths: tuple[str, str, str],
         base_offset: int,
         size_bytes: int,
@@ -572,7 +572,7 @@ class IndexLoad:
         """`paths`: of `.log`, offset index and time index. `size_bytes`: of `.log`. `is_wanted` is
         asked on the loop: is the segment in service, and has nobody opened its indexes?
         """
-        self._files = files
+        self._disk = disk
         self._paths = paths
         self._base_offset = base_offset
         self._size_bytes = size_bytes
@@ -583,7 +583,7 @@ class IndexLoad:
     def __call__(self) -> None:
         """Make them. Raises nothing: the next reader finds them missing, and tells why."""
         log_path, *index_paths = self._paths
-        disk = Disk(self._files)
+        disk = Disk(self._disk.files)
         try:
             offset_path, time_path = (path + UNFINISHED for path in index_paths)
             indexes = SegmentIndexes(disk, offset_path, time_path, self._base_offset)
@@ -600,6 +600,7 @@ class IndexLoad:
             return
         try:
             for path in self._paths[1:]:
-                self._files.replace(path + UNFINISHED, path)
+                self._disk.handles.forget(path)
+                self._disk.files.replace(path + UNFINISHED, path)
         except OSError as error:
             logger.warning("cannot put %s in its place: %s", path, error)

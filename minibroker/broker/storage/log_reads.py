@@ -179,6 +179,8 @@ def _read(
         view, view_start = _NOTHING, 0
     position, first_bytes, _ = batch
     limit = segment.size_bytes
+    if position + first_bytes > limit:  # a client would ask for the rest for ever
+        raise CorruptionError(f"{segment.log_path}: ends inside the batch at {position}")
     if end_offset < log_end_offset:
         end = segment.find_batch(end_offset) if end_offset > segment.base_offset else batch
         limit = limit if end is None else end[0]

@@ -290,7 +290,7 @@ class Segment:
     def _rebuilding(self) -> IndexLoad:
         paths = self.log_path, self.path(names.OFFSET_INDEX), self.path(names.TIME_INDEX)
         return IndexLoad(
-            self._disk.files,
+            self._disk,
             paths,
             self.base_offset,
             self.size_bytes,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
 
 from minibroker.broker.partitions.partition import READ_COMMITTED, READ_UNCOMMITTED
 from minibroker.broker.storage import log_reads
+from minibroker.broker.storage.segment import Segment
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, StorageError
 from minibroker.kafka.records.control import TransactionMarker, build_marker
@@ -143,6 +145,28 @@ def test_lookups_see_staged_records(world: World) -> None:
     assert largest.timestamp == START_MS
     world.append(b"c")
     assert world.partition().offsets_before(-1, 5) == [3, 0]
+
+
+def test_a_consumer_is_told_of_damage_as_kafka_tells_it(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.create("t")
+    partition = world.partition()
+    log = partition.log
+    world.append(b"a")
+    world.manager.commit()
+    first = log.active_segment
+    log.roll()
+    world.append(b"b")
+    world.manager.commit()
+    os.truncate(first.log_path, first.size_bytes - 1)
+    log.segments.add(Segment(log.disk, log.directory, 0, created_ms=START_MS))
+    with pytest.raises(KafkaError, match="ends inside the batch at 0") as caught:
+        partition.read(0, 100, isolation_level=READ_UNCOMMITTED, min_one_batch=True)
+    assert caught.value.code == ErrorCode.CORRUPT_MESSAGE
+    assert "partition t-0: cannot read t-0" in caplog.text
+    good = partition.read(1, 100, isolation_level=READ_UNCOMMITTED, min_one_batch=True)
+    assert len(good.records) > 0
 
 
 @pytest.mark.pure("replaces functions of log_reads")

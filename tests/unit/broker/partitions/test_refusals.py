@@ -45,6 +45,14 @@ def test_another_error_and_another_directory_have_lines_of_their_own(
     assert len(caplog.messages) == 3
 
 
+def test_damage_is_a_line_of_its_own_for_each_partition(caplog: pytest.LogCaptureFixture) -> None:
+    refusals = Refusals()
+    for number in (0, 1, 0, 1):
+        damage = StorageError("ends inside the batch", log_directory="/data")
+        refusals.note(f"partition t-{number}", damage, 100.0)
+    assert [line.split(":")[0] for line in caplog.messages] == ["partition t-0", "partition t-1"]
+
+
 def test_a_full_disk_writes_one_line_for_the_appends_that_it_refuses(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -397,6 +397,24 @@ def test_the_next_reader_finds_them(segment: Segment) -> None:
     assert [path for path in Path(segment.directory).iterdir() if path.suffix == ".deleted"] == []
 
 
+def test_a_damaged_index_that_is_open_gives_way_to_the_new_one(segment: Segment) -> None:
+    """Its entries fit, so they are read: the file is open when the new one takes its name."""
+    for path, entry_bytes in zip(segment.paths[1:], (8, 12), strict=True):
+        Path(path).write_bytes(b"\xee" * entry_bytes * 2)
+    subjects = []
+    segment._disk.handles.get(segment.log_path)
+    for _ in range(8):  # of a Fetch, before it waits for the disk
+        try:
+            with segment._disk.resident_only:
+                assert segment.offset_index.entry_count == 1
+        except ColdError as cold:
+            subjects.append(str(cold))
+            cold.task()
+            cold.task.apply()
+    assert len([subject for subject in subjects if "the indexes of" in subject]) == 1
+    assert segment.time_index.last_entry() == (NOW_MS + 29, 29)
+
+
 def test_loaded_indexes_are_dropped_if_others_were_opened_meanwhile(segment: Segment) -> None:
     task = cold_task(segment)
     task()

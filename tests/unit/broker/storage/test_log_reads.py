@@ -16,7 +16,7 @@ from minibroker.broker.storage.indexes import OffsetIndex
 from minibroker.broker.storage.log_reads import SurveyTask
 from minibroker.broker.storage.segment import Segment
 from minibroker.kafka.error_codes import ErrorCode
-from minibroker.kafka.errors import KafkaError, StorageError
+from minibroker.kafka.errors import CorruptionError, KafkaError, StorageError
 from minibroker.kafka.records.batch import read_header
 from tests.support.evidence import MARKED
 from tests.support.faulty_files import FaultyFiles
@@ -29,6 +29,7 @@ from tests.support.logs import (
     append,
     append_records,
     batch,
+    flush,
     open_manager,
     records_of,
     values_of,
@@ -93,6 +94,25 @@ def test_a_read_is_cut_at_max_bytes_but_for_the_first_batch(new_log: NewLog) -> 
     assert size(10, min_one_batch=True) == (SIZE, False)
     assert size(10, min_one_batch=False) == (10, True)
     assert size(10**6, min_one_batch=True) == (4 * SIZE, False)
+
+
+@pytest.mark.parametrize("max_bytes", [100, 1 << 20])
+def test_a_batch_that_is_cut_in_a_closed_segment_is_an_error_not_a_part_for_ever(
+    new_log: NewLog, max_bytes: int
+) -> None:
+    log = new_log()
+    append(log, b"a" * 100)
+    append(log, b"b" * 100_000)
+    first = log.active_segment
+    log.roll()
+    append(log, b"c")
+    flush(log)
+    os.truncate(first.log_path, first.size_bytes - 1)
+    log.segments.add(Segment(log.disk, log.directory, 0, created_ms=NOW_MS))
+    with pytest.raises(StorageError, match="ends inside the batch at") as caught:
+        log_reads.read(log, 1, max_bytes, end_offset=3, min_one_batch=True)
+    assert isinstance(caught.value.__cause__, CorruptionError)
+    assert not caught.value.is_lasting
 
 
 def test_a_read_never_reaches_the_end_offset(new_log: NewLog) -> None:
