@@ -174,10 +174,13 @@ class Checker:
         outcome: list[Checked | Exception] = []
 
         def task() -> None:
-            from minibroker.broker.storage.tasks import quick_switches  # noqa: PLC0415
+            from minibroker.broker.storage.tasks import (  # noqa: PLC0415
+                collector_at_rest,
+                quick_switches,
+            )
 
             try:
-                with quick_switches():
+                with quick_switches(), collector_at_rest():
                     outcome.append(
                         check_before_append(records, rules, now_ms, partition, header=header)
                     )

@@ -19,6 +19,7 @@ Source: Kafka ProducerStateManager.takeSnapshot, which Kafka calls at a roll and
 
 from __future__ import annotations
 
+import gc
 import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -54,6 +55,31 @@ def quick_switches() -> Iterator[None]:
             before_s = _usual_s.pop()
             if not _usual_s:
                 sys.setswitchinterval(before_s)
+
+
+_resting = Lock()
+_was_collecting: list[bool] = []
+"""Did the garbage collector run before? Once for every thread that asked for its rest."""
+
+
+@contextmanager
+def collector_at_rest() -> Iterator[None]:
+    """Let the garbage collector of the process rest while this is open.
+
+    For work that makes hundreds of thousands of objects and drops them all at its end, some seconds
+    later: the collector would look at all of them again and again, 0.1 s each time, and no other
+    thread runs meanwhile.
+    """
+    with _resting:
+        _was_collecting.append(gc.isenabled())
+        gc.disable()
+    try:
+        yield
+    finally:
+        with _resting:
+            was_collecting = _was_collecting.pop()
+            if not _was_collecting and was_collecting:
+                gc.enable()
 
 
 class CreateTask:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from os import urandom
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from minibroker.broker.partitions import checking
 from minibroker.broker.partitions.checking import Checker, ReceivedBatch
+from minibroker.broker.storage.tasks import collector_at_rest
 from minibroker.broker.worker import AT_ONCE, Caller, Workers
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
@@ -137,6 +139,30 @@ async def test_batches_that_take_long_delay_neither_short_ones_nor_those_of_othe
     assert [future.done() for future in (*long, large, old)] == [False, True, False, True]
     check(batch_of(*[b"v"] * 10_001))
     assert (len(first.tasks), len(second.tasks)) == (2, 1)
+
+
+async def test_the_collector_looks_at_no_record_that_is_built_anew(world: World) -> None:
+    world.dynamic.set_topic("t", {"compression.type": "gzip"})
+    world.create("t")
+    partition = world.manager.get("t", 0)
+    lane = Lane()
+    batch = received(partition, batch_of(*[b"v"] * 20_000))
+    rules = partition.log.rules
+    future = Checker(Workers.by(lane)).check(batch.records, rules, START_MS, "t-0", batch.header)
+    phases: list[str] = []
+
+    def note(phase: str, _facts: object) -> None:
+        phases.append(phase)
+
+    gc.callbacks.append(note)
+    try:
+        with collector_at_rest():  # of what follows the check
+            gc.enable()
+            lane.tasks.pop()()
+    finally:
+        gc.callbacks.remove(note)
+    assert phases == []
+    assert future.result().header.codec == 1
 
 
 @pytest.mark.pure("replaces check_before_append")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from minibroker.broker.storage.tasks import (
     CreateTask,
     EpochsTask,
     FlushTask,
+    collector_at_rest,
     quick_switches,
 )
 from minibroker.kafka.errors import StorageError, SyncError
@@ -51,6 +53,25 @@ def test_threads_switch_quickly_until_the_last_one_has_ended() -> None:
             assert sys.getswitchinterval() == pytest.approx(SWITCH_S)
         assert sys.getswitchinterval() == pytest.approx(SWITCH_S)
     assert sys.getswitchinterval() == pytest.approx(before_s)
+
+
+def test_the_collector_rests_until_the_last_thread_that_asked_has_ended() -> None:
+    assert gc.isenabled()
+    with collector_at_rest():
+        with pytest.raises(ZeroDivisionError), collector_at_rest():
+            _ = 1 // 0
+        assert not gc.isenabled()
+    assert gc.isenabled()
+
+
+def test_a_collector_that_did_not_run_stays_at_rest() -> None:
+    gc.disable()
+    try:
+        with collector_at_rest():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
 
 
 def flush_task(log: PartitionLog, paths: list[str], end: int) -> FlushTask:
