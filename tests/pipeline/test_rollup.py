@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from pyarrow import dataset
+from pyspark.sql import functions as f
 
 from minibroker.pipeline import PipelineError, rollup
+from minibroker.pipeline.operations import json_columns
+from minibroker.pipeline.operations.json_columns import parsed_schema
 from minibroker.pipeline.spark.progress import Outcome
 from minibroker.pipeline.tables.file_archive import FileArchive
+from minibroker.pipeline.verbs.rollup.windows import rolled_up, to_records
 from tests.pipeline import topics
 from tests.pipeline.committed import records
 
@@ -330,3 +334,22 @@ def test_impossible_jobs_are_one_sentence_and_write_nothing(
     rollup(topic, **common)
     with pytest.raises(PipelineError, match=r"belongs to a job with window '60000 ms .* this one"):
         rollup(topic, **{**common, "window": "2m"})
+
+
+def test_names_of_fields_may_have_dots_and_backticks(spark: SparkSession) -> None:
+    value = bytearray(b'{"service.name": "a", "a `b`": 2}')
+    records = spark.createDataFrame([(value,)], "value binary").withColumn(
+        "timestamp", f.timestamp_millis(f.lit(NOON_MS))
+    )
+    rows = json_columns.parse(records, parsed_schema("`service.name` STRING, `a ``b``` INT", "x"))
+    windows = rolled_up(
+        json_columns.good(rows),
+        window_ms=60_000,
+        slide_ms=None,
+        watermark_ms=0,
+        by=["`service.name`"],
+        aggregates=["sum(`a ``b```) AS `sum of ``b```"],
+    )
+    [record] = to_records(windows, 1).collect()
+    assert json.loads(record.key)["service.name"] == "a"
+    assert json.loads(record.value)["sum of `b`"] == 2

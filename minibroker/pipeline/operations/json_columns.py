@@ -27,6 +27,7 @@ from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import analysis_sentence
 from minibroker.pipeline.operations.dated_ahead import REASON_PARTS
 from minibroker.pipeline.operations.dated_columns import bad_date
+from minibroker.pipeline.values.column_names import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -94,7 +95,7 @@ def parse(records: DataFrame, schema: StructType, time: Column | None = None) ->
     value = f.from_json(text, with_corrupt, options).alias(_VALUE)
     rows = records.select(own, text.alias("__text"), value)
     no_object = f.col(_VALUE).isNull() | f.col(f"{_VALUE}.{_CORRUPT}").isNotNull()
-    columns = {field.name: f.col(f"{_VALUE}.`{field.name}`") for field in schema.fields}
+    columns = {field.name: f.col(f"{_VALUE}.{quoted(field.name)}") for field in schema.fields}
     other = [_has_other_text(columns[field.name], field.dataType) for field in schema.fields]
     reason = (
         f.when(f.col("record.value").isNull(), NO_VALUE)
@@ -113,7 +114,7 @@ def parse(records: DataFrame, schema: StructType, time: Column | None = None) ->
     if isinstance(timed.schema[TIME].dataType, TimestampType):  # the caller refuses another type
         # Spark's time of a batch stays the same if the batch is repeated.
         reasons.append(bad_date(f.col(TIME), f.current_timestamp()))
-    return timed.select(*schema.names, RECORD, TIME, f.coalesce(*reasons).alias(BAD))
+    return timed.select(*map(quoted, schema.names), RECORD, TIME, f.coalesce(*reasons).alias(BAD))
 
 
 def _with_variants(kind: DataType) -> Any:
@@ -156,7 +157,7 @@ def _plain(column: Column, kind: DataType) -> Column:
 
 def _has_no_field(schema: StructType) -> Column:
     """Return whether a value has none of the fields; its keys are read only if all are null."""
-    fields = [f.col(f"{_VALUE}.`{name}`").isNull() for name in schema.names]
+    fields = [f.col(f"{_VALUE}.{quoted(name)}").isNull() for name in schema.names]
     names = f.array(*(f.lit(name) for name in schema.names))
     has_one = f.arrays_overlap(f.json_object_keys("__text"), names)
     return f.when(reduce(and_, fields), ~f.coalesce(has_one, f.lit(False))).otherwise(f.lit(False))

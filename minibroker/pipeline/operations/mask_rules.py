@@ -19,6 +19,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.pipeline.errors import JobUsageError
+from minibroker.pipeline.values.column_names import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -65,7 +66,7 @@ class FieldPath(NamedTuple):
     @property
     def place(self) -> str:
         """Return the names alone, as a person writes them."""
-        names = [name if _BARE.fullmatch(name) else f"`{name}`" for name in self.names]
+        names = [name if _BARE.fullmatch(name) else quoted(name) for name in self.names]
         if self.target != VALUE or not names or names[0] in TARGETS:
             names.insert(0, self.target)
         return ".".join(names)

@@ -38,6 +38,7 @@ from minibroker.pipeline.tables.table import (
     retried,
     unknown_time,
 )
+from minibroker.pipeline.values.column_names import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -107,12 +108,12 @@ class ArchiveDeltaTable:
             [changes.rows, changes.deleted_keys], promote_options="permissive"
         )
         source = source.append_column(_IS_DELETED, pa.array(is_gone, pa.bool_()))
-        columns = {f"`{name}`": f"s.`{name}`" for name in changes.rows.column_names}
+        columns = {quoted(name): f"s.{quoted(name)}" for name in changes.rows.column_names}
 
         def change() -> None:
             merger = self._table.merge(
                 source,
-                " AND ".join(f"t.`{name}` = s.`{name}`" for name in changes.by),
+                " AND ".join(f"t.{quoted(name)} = s.{quoted(name)}" for name in changes.by),
                 source_alias="s",
                 target_alias="t",
                 commit_properties=_properties_of(batch),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as f
 
 from minibroker.pipeline.operations.json_columns import TIME
+from minibroker.pipeline.values.column_names import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +45,7 @@ def rolled_up(
     groups = [f.expr(expression) for expression in by]
     grouped = rows.withWatermark(TIME, f"{watermark_ms} milliseconds").groupBy(window, *groups)
     result = grouped.agg(*[f.expr(aggregate) for aggregate in aggregates])
-    others = [f.col(f"`{name}`") for name in result.columns if name != "window"]
+    others = [f.col(quoted(name)) for name in result.columns if name != "window"]
     return result.select(
         f.col("window.start").alias("window_start"),
         f.col("window.end").alias("window_end"),
@@ -75,5 +76,5 @@ def to_rows(windows: DataFrame) -> DataFrame:
 
 
 def _json(names: Sequence[str]) -> Column:
-    columns = [f.col(f"`{name}`") for name in names]
+    columns = [f.col(quoted(name)) for name in names]
     return f.to_json(f.struct(*columns), {"ignoreNullFields": "false"})

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         ("items[].sku=mask", MaskRule(FieldPath("value", ("items", "sku")), "mask")),
         ("tags[]=drop", MaskRule(FieldPath("value", ("tags",), is_each=True), "drop")),
         ("`a.b`.c=null", MaskRule(FieldPath("value", ("a.b", "c")), "null")),
+        ("`a``b`=null", MaskRule(FieldPath("value", ("a`b",)), "null")),
         ("`key`=empty", MaskRule(FieldPath("value", ("key",)), "empty")),
         ("value.key=empty", MaskRule(FieldPath("value", ("key",)), "empty")),
         ("value=null", MaskRule(FieldPath("value", ()), "null")),

@@ -149,9 +149,13 @@ def test_its_upkeep(
     assert offsets_in(file_format, place) == [0, 1, 10, 11, 20, 21]
 
 
+LABEL = "label `x`"
+"""The name of a column, with characters that an expression quotes."""
+
+
 @pytest.mark.parametrize("file_format", FORMATS)
 def test_upserts(file_format: str, place: TablePlace) -> None:
-    row = pa.struct([("id", pa.int64()), ("name", pa.string())])
+    row = pa.struct([("id", pa.int64()), (LABEL, pa.string())])
     plan = ArchivePlan(Kafka(), place.directory, ["a"], format=file_format, upsert_by=["id"])
     archive = FileArchive(place.files, place.directory)
     staged = ParquetDirectory(
@@ -166,13 +170,13 @@ def test_upserts(file_format: str, place: TablePlace) -> None:
         files = write_files(table.layout(BatchId(QUERY, number), 1 << 20), [records])
         return table.commit(BatchId(QUERY, number), files)
 
-    creations = [{"op": "c", "before": None, "after": {"id": n, "name": "a"}} for n in (1, 2)]
+    creations = [{"op": "c", "before": None, "after": {"id": n, LABEL: "a"}} for n in (1, 2)]
     assert write(0, creations)
-    deletion = {"op": "d", "before": {"id": 1, "name": "a"}, "after": None}
-    changed = {"op": "u", "before": None, "after": {"id": 2, "name": "b"}}
+    deletion = {"op": "d", "before": {"id": 1, LABEL: "a"}, "after": None}
+    changed = {"op": "u", "before": None, "after": {"id": 2, LABEL: "b"}}
     assert write(1, [deletion, changed])
     assert not write(1, [deletion, changed])
-    assert read(file_format, place).to_pylist() == [{"id": 2, "name": "b"}]
+    assert read(file_format, place).to_pylist() == [{"id": 2, LABEL: "b"}]
 
 
 def test_parquet_files_of_decoded_columns(place: TablePlace) -> None:
