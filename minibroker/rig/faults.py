@@ -452,34 +452,35 @@ class FaultSet:
 def api_named(name: str) -> Api:
     """Return the API of this name, in upper or lower case.
 
-    Raises ValueError, which names the nearest one.
+    Raises ValueError, which names the nearest one if any is near.
     """
     for api in APIS.values():
         if api.name.lower() == name.lower():
             return api
-    nearest = _nearest(name, (api.name for api in APIS.values()))
-    raise ValueError(f"api {name!r} is not a request of Kafka's: did you mean {nearest}?")
+    hint = _hint(name, (api.name for api in APIS.values()), "Produce")
+    raise ValueError(f"api {name!r} is not a request of Kafka's: {hint}")
 
 
 def error_named(error: str | ErrorCode) -> ErrorCode:
-    """Return the error of this name. Raises ValueError, which names the nearest one."""
+    """Return the error of this name. Raises ValueError, as `api_named`."""
     if isinstance(error, ErrorCode):
         return error
     try:
         return ErrorCode[error]
     except KeyError:
-        nearest = _nearest(error, (code.name for code in ErrorCode))
-        raise ValueError(
-            f"error {error!r} is not one of Kafka's: did you mean {nearest}?"
-        ) from None
+        hint = _hint(error, (code.name for code in ErrorCode), "NOT_LEADER_OR_FOLLOWER")
+        raise ValueError(f"error {error!r} is not one of Kafka's: {hint}") from None
 
 
-def _nearest(name: str, names: Iterable[str]) -> str:
+def _hint(name: str, names: Iterable[str], example: str) -> str:
+    """Return `did you mean Produce?` for a name that is near, else what a name looks like."""
     from difflib import get_close_matches  # noqa: PLC0415  only where a name is wrong
 
     by_lower = {each.lower(): each for each in names}
-    (nearest,) = get_close_matches(name.lower(), by_lower, 1, 0.0)
-    return by_lower[nearest]
+    matches = get_close_matches(name.lower(), by_lower, 1)
+    if not matches:
+        return f"expected a name of Kafka's protocol, such as {example}"
+    return f"did you mean {by_lower[matches[0]]}?"
 
 
 def refuse_in_loop(call: str) -> None:

@@ -111,10 +111,8 @@ class Inspector:
     def records(self, topic: str, index: int | None, isolation: str) -> list[TopicRecord]:
         """Return the records, ordered by partition. Raises KafkaError, ValueError."""
         check_isolation(isolation)
-        image = self._cluster.image.topics.get(topic)
-        if image is None:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {topic!r}")
-        indexes = range(len(image.partitions)) if index is None else (index,)
+        count = self._partition_count(topic, index)
+        indexes = range(count) if index is None else (index,)
         return [
             record
             for partition in indexes
@@ -143,9 +141,9 @@ class Inspector:
     ) -> list[TopicRecord]:
         """Append a record of each value, as a client with acks=all. Raises KafkaError."""
         await self.ensure_topic(topic)
-        image = self._cluster.image.topics.get(topic)
+        count = self._partition_count(topic, index)
         if index is None:
-            index = partition_of(key, len(image.partitions)) if image is not None else 0
+            index = partition_of(key, count)
         when = self._broker.clock.now_ms() if timestamp is None else timestamp
         topic_records: list[TopicRecord] = []
         turn = TimeSlice()
@@ -155,6 +153,26 @@ class Inspector:
             if turn.is_over:
                 await turn.pause()
         return topic_records
+
+    def _partition_count(self, topic: str, index: int | None) -> int:
+        """Return how many partitions a topic has.
+
+        Raises KafkaError(UNKNOWN_TOPIC_OR_PARTITION): there is no such topic, or no partition
+        `index` of it; says which ones there are.
+        """
+        image = self._cluster.image.topics.get(topic)
+        if image is None:
+            sentence = f"there is no topic {topic!r}"
+            if not self._broker.config.auto_create_topics_enable:
+                sentence += ", and this broker makes none (auto.create.topics.enable=false)"
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, sentence)
+        count = len(image.partitions)
+        if index is not None and not 0 <= index < count:
+            raise KafkaError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                f"topic {topic!r} has no partition {index}: it has {count}, from 0",
+            )
+        return count
 
     async def ensure_topic(self, topic: str) -> None:
         """Make a topic that does not exist, where the broker makes topics by itself."""

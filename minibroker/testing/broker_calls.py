@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from minibroker.broker.config.options import parse_topic
 from minibroker.rig.faults import refuse_in_loop
 from minibroker.testing.consumer_waits import ConsumerWaits
-from minibroker.testing.loop_thread import WAIT_TIMEOUT_S
+from minibroker.testing.loop_thread import WAIT_TIMEOUT_S, is_for_test
 from minibroker.testing.report import group_lines, record_lines, request_lines
 from minibroker.testing.request_calls import RequestCalls
 from minibroker.testing.values import setting_text, to_bytes, to_headers, to_timestamp
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from minibroker.testing.values import Headers, Value
 
     Isolation = Literal["read_uncommitted", "read_committed"]
+
+__tracebackhide__ = is_for_test
 
 
 class BrokerCalls(ConsumerWaits, RequestCalls):

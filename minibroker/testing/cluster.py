@@ -25,7 +25,7 @@ from minibroker.testing.broker_calls import BrokerCalls
 from minibroker.testing.broker_faults import Faults
 from minibroker.testing.consumer_waits import ConsumerWaits
 from minibroker.testing.in_process import InProcess
-from minibroker.testing.loop_thread import WAIT_TIMEOUT_S
+from minibroker.testing.loop_thread import WAIT_TIMEOUT_S, is_for_test
 from minibroker.testing.values import setting_text
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from minibroker.broker.security.acl_entries import Acl
     from minibroker.rig.waits import Waits
     from minibroker.testing.acls import AclRule
+
+__tracebackhide__ = is_for_test
 
 CLUSTER_DEFAULTS: Final = {
     **TEST_DEFAULTS,
@@ -434,6 +436,9 @@ class ClusterBroker(BrokerCalls):
         self._cluster = cluster
         self.broker_id = broker_id
         self.faults = cluster.faults.of(broker_id)
+
+    def __repr__(self) -> str:
+        return f"<broker {self.broker_id} of {self._cluster!r}>"
 
     @property
     def registry_url(self) -> str:

@@ -10,13 +10,15 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING
 
 from minibroker.rig.faults import refuse_in_loop
-from minibroker.testing.loop_thread import WAIT_TIMEOUT_S, LoopCalls
+from minibroker.testing.loop_thread import WAIT_TIMEOUT_S, LoopCalls, is_for_test
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from minibroker.rig.group_views import GroupMember
     from minibroker.rig.waits import Waits
+
+__tracebackhide__ = is_for_test
 
 
 class ConsumerWaits(LoopCalls):

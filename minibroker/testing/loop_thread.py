@@ -1,7 +1,8 @@
 """`LoopThread`: a thread with a loop of its own, in which brokers serve a test.
 
 The test's thread begins and ends it, and runs coroutines in it. `InThread` is what serves there,
-and `LoopCalls` are the calls onto its loop.
+and `LoopCalls` are the calls onto its loop. pytest shows a call that fails with an error for the
+test at the line of the test: the lines below it, here and in the loop's thread, say nothing more.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import threading
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
+from minibroker.kafka.errors import KafkaError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from contextlib import AbstractAsyncContextManager
@@ -19,6 +22,19 @@ if TYPE_CHECKING:
 WAIT_TIMEOUT_S: Final = 10.0
 START_TIMEOUT_S: Final = 30.0
 END_TIMEOUT_S = 30.0
+ERRORS_FOR_TESTS: Final = (KafkaError, TimeoutError)
+"""Errors of a call that are the test's, not minibroker's."""
+
+
+def is_for_test(failure: Any) -> bool:
+    """Return whether an error is for the test; `failure`: pytest's ExceptionInfo.
+
+    A module with `__tracebackhide__ = is_for_test` has its lines left out of such a traceback.
+    """
+    return issubclass(failure.type, ERRORS_FOR_TESTS)
+
+
+__tracebackhide__ = is_for_test
 
 
 class LoopThread:
@@ -38,6 +54,7 @@ class LoopThread:
         self._ended: concurrent.futures.Future[None]
         # Set in the thread, before `begin`'s future is done.
         self.loop: asyncio.AbstractEventLoop
+        self.is_serving = False  # the thread sets it
         self._ending: asyncio.Event
 
     @property
@@ -95,12 +112,19 @@ class LoopThread:
         self.loop = asyncio.get_running_loop()
         self._ending = asyncio.Event()
         async with self._serving():
+            self.is_serving = True
             started.set_result(None)
             await self._ending.wait()
+            self.is_serving = False
 
 
 class LoopCalls(ABC):
     """Calls of the test's thread onto the loop where brokers or a proxy serve."""
+
+    @property
+    @abstractmethod
+    def bootstrap(self) -> str:
+        """Return the addresses for a client's bootstrap.servers. Raises RuntimeError."""
 
     @abstractmethod
     def _submit(self, coroutine: Coroutine[Any, Any, Any]) -> concurrent.futures.Future[Any]:
@@ -116,11 +140,19 @@ class LoopCalls(ABC):
 
     def _await(self, coroutine: Coroutine[Any, Any, Any], timeout_s: float = WAIT_TIMEOUT_S) -> Any:
         """Run a coroutine on the loop and return its result."""
-        return self._submit(coroutine).result(timeout_s + 5)
+        future = self._submit(coroutine)
+        try:
+            return future.result(timeout_s + 5)
+        except ERRORS_FOR_TESTS as error:
+            raise error.with_traceback(None) from error.__cause__
 
     async def _awaited(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         """Run a coroutine on the loop, and await it in the caller's loop."""
-        return await asyncio.wrap_future(self._submit(coroutine))
+        future = asyncio.wrap_future(self._submit(coroutine))
+        try:
+            return await future
+        except ERRORS_FOR_TESTS as error:
+            raise error.with_traceback(None) from error.__cause__
 
 
 class InThread(LoopCalls):
@@ -131,6 +163,10 @@ class InThread(LoopCalls):
     NOUN: ClassVar[str]
     """The kind of thing, for messages."""
     _thread: LoopThread
+
+    def __repr__(self) -> str:
+        address = f"at {self.bootstrap}" if self._thread.is_serving else "that is not running"
+        return f"<{type(self).__name__} {address}>"
 
     def __enter__(self) -> Self:
         self.start()

@@ -48,7 +48,7 @@ from minibroker.rig.group_views import GroupMember
 from minibroker.testing.broker import Broker
 from minibroker.testing.broker_faults import Faults
 from minibroker.testing.failure_watch import fault_snapshots
-from minibroker.testing.loop_thread import WAIT_TIMEOUT_S
+from minibroker.testing.loop_thread import WAIT_TIMEOUT_S, is_for_test
 from minibroker.testing.values import setting_text
 
 if TYPE_CHECKING:
@@ -60,6 +60,8 @@ if TYPE_CHECKING:
     from minibroker.rig.snapshot import Snapshot
     from minibroker.seeds.load import LoadedSeed
     from minibroker.testing.proxy import Proxy
+
+__tracebackhide__ = is_for_test
 
 TIMEOUT_S: Final = 30.0
 _LOOK_AGAIN_S: Final = 0.05
@@ -101,6 +103,9 @@ class RealKafka:
         )
         self.own_topics: list[str] = []
         """Topics to delete at the end of `with_topics`."""
+
+    def __repr__(self) -> str:
+        return f"<Kafka at {self._server}>"
 
     def __getattr__(self, name: str) -> Any:
         """Skip a test that needs a feature of minibroker only."""

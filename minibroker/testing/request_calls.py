@@ -8,7 +8,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING
 
 from minibroker.rig.faults import api_named, error_named, refuse_in_loop
-from minibroker.testing.loop_thread import WAIT_TIMEOUT_S, LoopCalls
+from minibroker.testing.loop_thread import WAIT_TIMEOUT_S, LoopCalls, is_for_test
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from minibroker.kafka.error_codes import ErrorCode
     from minibroker.rig.names import ApiName, ErrorName
     from minibroker.rig.request_log import RequestLog, SeenRequest
+
+__tracebackhide__ = is_for_test
 
 
 class RequestCalls(LoopCalls):

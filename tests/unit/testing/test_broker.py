@@ -258,6 +258,32 @@ def test_a_topic_that_is_not_there_is_an_error(broker: Broker) -> None:
     assert caught.value.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
+def test_a_partition_that_is_not_there_is_named(broker: Broker) -> None:
+    for call in (
+        broker.records,
+        lambda topic, partition: broker.produce(topic, "v", partition=partition),
+    ):
+        with pytest.raises(KafkaError, match="topic 'orders' has no partition 3: it has 3, from 0"):
+            call("orders", 3)
+
+
+def test_a_topic_that_the_broker_does_not_make_is_named() -> None:
+    with Broker(config={"auto.create.topics.enable": False}) as broker:
+        with pytest.raises(KafkaError) as refusal:
+            broker.produce("missing", "v")
+        assert refusal.value.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assert "'missing', and this broker makes none (auto.create" in str(refusal.value)
+
+
+def test_a_broker_is_shown_with_its_address(cluster: Cluster) -> None:
+    broker = Broker()
+    assert repr(broker) == "<Broker that is not running>"
+    with broker:
+        assert repr(broker) == f"<Broker at {broker.bootstrap}>"
+    assert repr(cluster) == f"<Cluster at {cluster.bootstrap}>"
+    assert repr(cluster.broker(1)) == f"<broker 1 of {cluster!r}>"
+
+
 def test_a_topic_has_no_more_partitions_than_one_request_makes(broker: Broker) -> None:
     with pytest.raises(KafkaError, match="Excessively large number of partitions"):
         broker.create_topic("large", 2**31 - 1)
@@ -337,6 +363,8 @@ def test_names_are_checked_at_once(broker: Broker) -> None:
         broker.wait_for_requests("Heartbeat", error="UNKNOWN_MEMBER")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"did you mean JoinGroup\?"):
         broker.faults.add("JoinGruop", hold=True)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"'Foo' is not .* protocol, such as Produce"):
+        broker.wait_for_requests("Foo")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="isolation 'committed'"):
         broker.records("unknown", isolation="committed")  # type: ignore[arg-type]
     assert list(broker.faults) == []

@@ -109,6 +109,39 @@ def test_async_tests_use_the_same_fixtures(pytester: pytest.Pytester) -> None:
     pytester.runpytest_subprocess(*OPTIONS).assert_outcomes(passed=1)
 
 
+def test_a_call_that_fails_is_shown_at_the_line_of_the_test(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import pytest
+        from minibroker.testing import Broker
+
+        def test_wait(kafka, kafka_topic):
+            kafka.wait_for(kafka_topic, 1, timeout_s=0.01)
+
+        @pytest.mark.asyncio
+        async def test_async_wait(kafka, kafka_topic):
+            await kafka.wait_for_async(kafka_topic, 1, timeout_s=0.01)
+
+        def test_group(kafka):
+            kafka.wait_for_group("g", members=1, timeout_s=0.01)
+
+        def test_answer(kafka_cluster):
+            kafka_cluster.create_topic("bad name")
+
+        def test_fault_of_minibroker(kafka, monkeypatch):
+            monkeypatch.setattr("minibroker.rig.inspector.partition_of", None)
+            kafka.produce("orders", "v")
+        """
+    )
+    result = pytester.runpytest_subprocess(*OPTIONS)
+    result.assert_outcomes(failed=5)
+    output, _, of_minibroker = result.stdout.str().partition("_ test_fault_of_minibroker _")
+    assert output.count("E       TimeoutError: waited ") == 3
+    assert "E       minibroker.kafka.errors.KafkaError: INVALID_TOPIC_EXCEPTION: " in output
+    assert not [line for line in output.splitlines() if "/minibroker/" in line or "futures" in line]
+    assert "/minibroker/rig/inspector.py:" in of_minibroker
+
+
 def test_a_test_that_fails_shows_what_the_broker_saw(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
