@@ -137,8 +137,8 @@ class FaultInterceptor:
         self.request_log.describe_open = self._describe_open
         self.request_log.remembers = self._remembers
         self.request_log.on_left = self._forget_sketches
-        self._waiting_by_fault: dict[Fault, set[asyncio.Future[None]]] = {}
-        """Rule → the requests that it holds now."""
+        self._waiting_by_fault: dict[Fault, dict[asyncio.Future[Any], Callable[[], None]]] = {}
+        """Rule → the requests that it holds now, each with the call that lets it go on."""
         self._stale: dict[Fault, StaleServices] = {}
         """Rule → what clients are told meanwhile."""
         for fault in self.faults:
@@ -153,8 +153,9 @@ class FaultInterceptor:
         """Let the connections of a removed rule go on."""
         self.faults.discard(fault)
         self._stale.pop(fault, None)
-        for future in self._waiting_by_fault.pop(fault, ()):
-            _end(future)
+        loop = asyncio.get_running_loop()
+        for go_on in self._waiting_by_fault.pop(fault, {}).values():
+            loop.call_soon(go_on)
 
     def handle(self, call: Call) -> AnyAnswer | WaitingRequest | None:
         """Handle a request with the faults that meet it. Raises ProtocolError."""
@@ -299,21 +300,37 @@ class FaultInterceptor:
 
         return _then(outcome, change)
 
-    async def _later(self, call: Call, request: Any, fault: Fault) -> Any:
-        """Wait as long as the rule says, then handle the request unchanged."""
-        released: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        waiting = self._waiting_by_fault.setdefault(fault, set())
-        waiting.add(released)
-        if not fault.hold:
-            self._services.timers.after(fault.delay_ms, lambda: _end(released))
-        try:
-            await released
-        finally:
-            waiting.discard(released)
-        outcome = self._answered(call, request, fault)
-        if isinstance(outcome, WaitingRequest):
-            return await response_of(outcome.awaitable)
-        return outcome.response
+    def _later(self, call: Call, request: Any, fault: Fault) -> asyncio.Future[Any]:
+        """Return the wait of a request; when the rule lets it go on, it is handled unchanged.
+
+        A future takes no place of a task, so a rule may hold as many requests as there are
+        connections.
+        """
+        wait: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+        def go_on() -> None:
+            if wait.done():  # the client has left
+                return
+            try:
+                outcome = self._answered(call, request, fault)
+            except Exception as error:  # the answer says so
+                wait.set_exception(error)
+            else:
+                wait.set_result(
+                    outcome if isinstance(outcome, WaitingRequest) else outcome.response
+                )
+
+        waiting = self._waiting_by_fault.setdefault(fault, {})
+        waiting[wait] = go_on
+        timer = None if fault.hold else self._services.timers.after(fault.delay_ms, go_on)
+
+        def forget(_: asyncio.Future[Any]) -> None:
+            waiting.pop(wait, None)
+            if timer is not None:
+                timer.cancel()
+
+        wait.add_done_callback(forget)
+        return wait
 
 
 def _outcome_of(
@@ -333,11 +350,6 @@ def _altered(answer: Answer, context: RequestContext, fault: Fault) -> Answer:
         context.close_connection(f"{fault!r}")  # behind these bytes
     size_bytes = 0 if fault.drop else fault.truncate_bytes
     return AlteredAnswer(answer, copies=2 if fault.twice else 1, size_bytes=size_bytes)
-
-
-def _end(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)
 
 
 def _decoded(response: Any, version: int) -> Any:

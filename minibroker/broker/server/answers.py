@@ -125,7 +125,8 @@ class WaitingRequest:
         """None while it is being decoded: `awaitable` gives it."""
         self.awaitable = awaitable
         """A coroutine is work: it takes a place of a task (`queued.max.requests`), and its end is
-        the response, or a future of it. A future is a wait, which takes no place.
+        the response, or a future of it. A future is a wait, which takes no place; its end is the
+        response, or another request that waits.
         """
         self._context = context
         self.wrap: Callable[[Answer], Answer] | None = None

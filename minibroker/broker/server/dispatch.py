@@ -274,6 +274,11 @@ class Dispatcher:
             error = future.exception()
             if error is None:
                 response = future.result()
+                if response.__class__ is WaitingRequest:  # a rule held it, now it waits itself
+                    waiting_request.is_large = response.is_large
+                    waiting_request.awaitable = response.awaitable
+                    run.wait_for(waiting_request)
+                    return run
                 if asyncio.isfuture(response):  # the work is done: the rest takes no place
                     waiting_request.awaitable = response
                     run.wait_for(waiting_request)

@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING
 import pytest
 from aiokafka import AIOKafkaProducer
 from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from minibroker.kafka.protocol.messages.metadata import MetadataRequest
+from minibroker.rig.upcoming import upcoming_calls
 from minibroker.testing import Broker
 from tests.support.in_process import request_frame
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from concurrent.futures import Future
 
 QUIET = {"log_level": 0, "retry.backoff.ms": 10, "linger.ms": 0}
 
@@ -119,6 +123,43 @@ def test_a_connection_that_is_held_goes_on_when_the_rule_is_removed(
     fault.remove()
     assert producer.flush(60) == 0
     assert len(broker.records("b")) == 1
+
+
+def creation(broker: Broker, client_id: str, topic: str) -> Future[None]:
+    """Begin to create a topic with a client of its own; return the future of its answer."""
+    settings = {"bootstrap.servers": broker.bootstrap, "client.id": client_id}
+    admin = AdminClient({**settings, "log_level": 0})
+    future = admin.create_topics([NewTopic(topic, 1)], request_timeout=60)[topic]
+    future.admin = admin  # type: ignore[attr-defined]  it ends with its last reference
+    return future
+
+
+def test_held_requests_leave_the_places_of_tasks_to_others() -> None:
+    with Broker(config={"queued.max.requests": 1}) as broker:
+        fault = broker.faults.add("CreateTopics", hold=True, client_id="held")
+        held = [creation(broker, "held", f"held-{number}") for number in range(2)]
+        wait_until(lambda: fault.hits == 2, "two requests are held")
+        creation(broker, "free", "free").result(60)
+        assert not any(future.done() for future in held)
+        fault.remove()
+        for future in held:
+            future.result(60)
+
+
+def has_delay(broker: Broker) -> bool:
+    """Return whether a timer of the broker ends a delay."""
+    calls = broker.call(lambda: upcoming_calls(broker._running.app, 100))
+    return "a fault's delay ends" in [call.text for call in calls]
+
+
+def test_a_delay_ends_with_its_connection(broker: Broker) -> None:
+    host, port = broker.bootstrap.split(":")
+    with broker.faults.add("Metadata", delay_ms=86_400_000) as fault:
+        with socket.create_connection((host, int(port)), 10) as connection:
+            connection.sendall(request_frame(MetadataRequest(topics=[]), 9))
+            wait_until(lambda: fault.hits == 1, "the request is delayed")
+            assert has_delay(broker)
+        wait_until(lambda: not has_delay(broker), "the delay has ended")
 
 
 def test_a_consumer_gets_the_other_partition_meanwhile(broker: Broker) -> None:
