@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import time
 from struct import Struct
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from minibroker.kafka.protocol.api_keys import API_VERSIONS, APIS, FETCH, METADATA, PRODUCE
 from minibroker.proxy import codec
@@ -55,6 +55,18 @@ _PIECES_PER_S: Final = 20
 """Pieces of an answer that a rule slows down."""
 _TAIL_BYTES: Final = 64 << 10
 """The end of an answer that is too large to be collected: the address of a leader is within."""
+
+
+class Changing(NamedTuple):
+    """An answer on its way to its new bytes."""
+
+    pending: Pending
+    head: RequestHead
+    frame: bytes
+    answer: Any
+    """The message in the frame, None for one that cannot be read."""
+    is_long: bool = False
+    """Its lists are too long for the loop."""
 
 
 class AnswerSide:
@@ -248,11 +260,17 @@ class AnswerSide:
         head = pending.head
         if head is None or not self._is_changed(pending, head, frame):
             self._send(pending, frame)
-        elif len(frame) <= SMALL_BYTES or head.api_key in (FETCH, PRODUCE):
-            self._change(pending, head, frame, codec.read_answer(head, frame))
+        elif len(frame) > SMALL_BYTES and head.api_key not in (FETCH, PRODUCE):
+            self._change_beside(pending, head, frame)
         else:
-            self._hold()
-            self._wire.run(self._change_later(pending, head, frame))
+            try:
+                answer = codec.read_short_answer(head, frame)
+            except codec.LongMessageError:
+                self._change_beside(pending, head, frame)
+            else:
+                if answer is not None:
+                    self._desk.learn(head.api_key, answer)
+                self._change(Changing(pending, head, frame, answer))
         if not self.cutter.is_held:
             self._flush_own()
 
@@ -270,34 +288,54 @@ class AnswerSide:
 
     # The content.
 
+    def _change_beside(self, pending: Pending, head: RequestHead, frame: bytes) -> None:
+        """Decode a large answer beside the loop; the connection is held until it is sent."""
+        self._hold()
+        self._wire.run(self._change_later(pending, head, frame))
+
     async def _change_later(self, pending: Pending, head: RequestHead, frame: bytes) -> None:
-        """Decode a large answer beside the loop, then go on."""
-        answer = await asyncio.to_thread(codec.read_answer, head, frame)
+        def read() -> Any:
+            answer = codec.read_answer(head, frame)
+            if answer is not None:
+                self._desk.learn(head.api_key, answer)
+            return answer
+
+        answer = await asyncio.to_thread(read)
+        self._go_on(Changing(pending, head, frame, answer, is_long=True))
+
+    def _go_on(self, changing: Changing) -> None:
+        """Take the next step with an answer for which the connection was held."""
         self.cutter.is_held = False
-        self._change(pending, head, frame, answer)
+        self._change(changing)
         self._resume_unless_held()
 
-    def _change(self, pending: Pending, head: RequestHead, frame: bytes, answer: Any) -> None:
+    def _change(self, changing: Changing) -> None:
         """Write addresses and errors into an answer, and send it."""
+        api_key, answer = changing.head.api_key, changing.answer
         if answer is None:
-            self._send(pending, frame)
+            self._send(changing.pending, changing.frame)
             return
-        self._desk.learn(head.api_key, answer)
-        if has_addresses(head.api_key, head.version):
-            parts = addressed_parts(head.api_key, answer)
-            addresses = [(part.host, part.port) for part in parts]
+        own_addresses: dict[Address, Address] = {}
+        if has_addresses(api_key, changing.head.version):
+            addresses = [(part.host, part.port) for part in addressed_parts(api_key, answer)]
             unknown = [each for each in addresses if self._wire.own_address(each) is None]
             if unknown:
                 self._hold()
-                self._wire.run(self._change_when_open(pending, head, frame, answer, unknown))
+                self._wire.run(self._change_when_open(changing, unknown))
                 return
-            self._note_addresses(head.api_key, answer, addresses)
-        is_changed = self._fail(pending, answer)
-        is_changed = self._readdress(head, answer) or is_changed
-        self._send(
-            pending,
-            codec.write_answer(head, pending.correlation_id, answer) if is_changed else frame,
-        )
+            self._note_addresses(api_key, answer, addresses)
+            own_addresses = {each: self._wire.own_address(each) or each for each in addresses}
+        if changing.is_long:
+            self._hold()
+            self._wire.run(self._send_later(changing, own_addresses))
+        else:
+            self._send(changing.pending, self._changed(changing, own_addresses))
+
+    async def _send_later(self, changing: Changing, own_addresses: dict[Address, Address]) -> None:
+        frame = await asyncio.to_thread(self._changed, changing, own_addresses)
+        self.cutter.is_held = False
+        self._send(changing.pending, frame)
+        self._resume_unless_held()
 
     def _note_addresses(self, api_key: int, answer: Any, addresses: list[Address]) -> None:
         """Say which brokers there are."""
@@ -308,25 +346,23 @@ class AnswerSide:
         else:
             self._wire.note_addresses(addresses)
 
-    async def _change_when_open(
-        self, pending: Pending, head: RequestHead, frame: bytes, answer: Any, unknown: list[Any]
-    ) -> None:
+    async def _change_when_open(self, changing: Changing, unknown: list[Any]) -> None:
         await self._wire.open_addresses(unknown)
-        self.cutter.is_held = False
-        self._change(pending, head, frame, answer)
-        self._resume_unless_held()
+        self._go_on(changing)
 
-    def _readdress(self, head: RequestHead, answer: Any) -> bool:
-        """Write the proxy's addresses; return whether the answer changed."""
+    def _changed(self, changing: Changing, own_addresses: dict[Address, Address]) -> bytes:
+        """Return the frame with the error of a rule and the proxy's addresses. It changes the
+        answer alone, so a long one is changed beside the loop.
+        """
+        pending, head, answer = changing.pending, changing.head, changing.answer
+        is_changed = self._fail(pending, answer)
         if head.api_key == API_VERSIONS:
-            return _narrow(answer)
-        if not has_addresses(head.api_key, head.version):
-            return False
-
-        def own_address(address: tuple[str, int]) -> tuple[str, int]:
-            return self._wire.own_address(address) or address
-
-        return rewrite(head.api_key, answer, own_address)
+            is_changed = _narrow(answer) or is_changed
+        elif own_addresses:
+            is_changed = rewrite(head.api_key, answer, own_addresses.__getitem__) or is_changed
+        if not is_changed:
+            return changing.frame
+        return codec.write_answer(head, pending.correlation_id, answer)
 
     def _fail(self, pending: Pending, answer: Any) -> bool:
         """Put the error of a rule into an answer; return whether there is one."""

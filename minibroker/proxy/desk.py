@@ -20,6 +20,7 @@ from minibroker.kafka.protocol.api_keys import (
     SASL_AUTHENTICATE,
     SASL_HANDSHAKE,
 )
+from minibroker.proxy.codec import has_short_lists
 from minibroker.proxy.frames import SIZE_BYTES
 from minibroker.proxy.limits import SHOWN_HEAD_BYTES, SMALL_BYTES, UNREAD_MAX
 from minibroker.rig.faults import FaultSet
@@ -162,9 +163,10 @@ def _is_quick(frames: Frames) -> bool:
     """Return whether frames are decoded in less than a millisecond: they are short, or records are
     most of them.
     """
-    if int.from_bytes(frames.request[:2]) in (PRODUCE, FETCH):
+    if len(frames.request) + len(frames.answer or b"") <= SMALL_BYTES:
         return True
-    return len(frames.request) + len(frames.answer or b"") <= SMALL_BYTES
+    has_records = int.from_bytes(frames.request[:2]) in (PRODUCE, FETCH)
+    return has_records and has_short_lists(frames.request, frames.answer)
 
 
 def _may_meet(fault: Fault, api_key: int) -> bool:

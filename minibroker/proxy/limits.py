@@ -9,7 +9,11 @@ LOOKED_AT_BYTES_MAX: Final = 128 << 20
 HINTED_BYTES_MAX: Final = 16 << 20
 """The largest answer of Fetch that is collected for the address of another leader in it."""
 SMALL_BYTES: Final = 16 << 10
-"""A frame that is decoded on the loop at once; larger ones beside it."""
+"""A frame that may be decoded on the loop at once; larger ones beside it, unless records are most
+of them."""
+ITEMS_MAX: Final = 256
+"""Items of the lists in a frame that is decoded on the loop; one with more is decoded, judged and
+written beside it."""
 SHOWN_BYTES_MAX: Final = 1 << 20
 """A frame larger than this is shown without its content."""
 SHOWN_HEAD_BYTES: Final = 4096

@@ -47,6 +47,8 @@ class Pending:
     """True if the connection ends when its turn comes."""
     is_token = False
     """True for a token of a login, which has no header."""
+    is_long = False
+    """True if its lists are too long for the loop."""
     closes = False
     """True if the connection ends behind the answer."""
 

@@ -11,13 +11,13 @@ goes on without them, and `answer_side` puts their errors into the answer.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.protocol.api_keys import (
-    FETCH,
     METADATA,
     PRODUCE,
     SASL_AUTHENTICATE,
@@ -45,14 +45,13 @@ from minibroker.proxy.limits import (
     SMALL_BYTES,
 )
 from minibroker.proxy.pending import Pending, correlation_of
-from minibroker.proxy.refusals import refusal
-from minibroker.rig.message_places import has_places, take_out
+from minibroker.proxy.refused_request import RefusedRequest, refused_by
 
 if TYPE_CHECKING:
     from minibroker.proxy.answer_side import AnswerSide
     from minibroker.proxy.desk import Desk
     from minibroker.proxy.wire import DueCall, Wire
-    from minibroker.rig.faults import Fault
+    from minibroker.rig.faults import Facts, Fault
 
 PRODUCE_HEAD_BYTES: Final = 256
 """So much of a Produce is there before its way is chosen: `acks` is within."""
@@ -103,6 +102,8 @@ class RequestSide:
         """The request that a rule holds or delays now."""
         self._waits_for: tuple[Fault, Any] | None = None
         """The rule that holds the connection, and what goes on then."""
+        self._is_refusing = False
+        """True while a long request is refused beside the loop."""
 
     # The cutter calls these.
 
@@ -196,30 +197,41 @@ class RequestSide:
         pending = self._pending(head, size, frame, 0)
         if head is None or not self._desk.may_meet(head):
             self._forward(pending, frame)
-        elif size <= SMALL_BYTES or head.api_key == PRODUCE:
-            self._meet(pending, frame, codec.read_request(head, frame))
+        elif size > SMALL_BYTES and head.api_key != PRODUCE:
+            self._meet_beside(pending, head, frame)
         else:
-            self._hold()
-            self._wire.run(self._meet_later(pending, head, frame))
+            try:
+                request = codec.read_short_request(head, frame)
+            except codec.LongMessageError:
+                self._meet_beside(pending, head, frame)
+            else:
+                facts = facts_of(head, request, self._desk.name_of)
+                self._meet(pending, frame, request, facts)
 
     # Rules.
 
-    async def _meet_later(self, pending: Pending, head: RequestHead, frame: bytes) -> None:
-        """Decode a large request beside the loop, then go on."""
-        import asyncio  # noqa: PLC0415  seldom
+    def _meet_beside(self, pending: Pending, head: RequestHead, frame: bytes) -> None:
+        """Decode a large request beside the loop; the connection is held until it is met."""
+        pending.is_long = True
+        self._hold()
+        self._wire.run(self._meet_later(pending, head, frame))
 
-        request = await asyncio.to_thread(codec.read_request, head, frame)
-        self._meet(pending, frame, request)
-        if self._waits_for is None and self._timer is None:
+    async def _meet_later(self, pending: Pending, head: RequestHead, frame: bytes) -> None:
+        def read() -> tuple[Any, Facts]:
+            request = codec.read_request(head, frame)
+            return request, facts_of(head, request, self._desk.name_of)
+
+        self._meet(pending, frame, *await asyncio.to_thread(read))
+        if self._waits_for is None and self._timer is None and not self._is_refusing:
             self.go_on()
 
-    def _meet(self, pending: Pending, frame: bytes, request: Any) -> None:
+    def _meet(self, pending: Pending, frame: bytes, request: Any, facts: Facts) -> None:
         """Apply the rule that meets the request, if there is one."""
         head = pending.head
         assert head is not None
         fault = self._login_fault(head, request)
         if fault is None:
-            fault = self._desk.faults.first(facts_of(head, request, self._desk.name_of))
+            fault = self._desk.faults.first(facts)
         if fault is None:
             self._forward(pending, frame)
             return
@@ -254,7 +266,8 @@ class RequestSide:
     def _end_wait(self, act: Any) -> None:
         self._timer = self._waits_for = self.delayed_request = None
         act()
-        self.go_on()
+        if not self._is_refusing:
+            self.go_on()
 
     def _act(self, pending: Pending, frame: bytes, request: Any, fault: Fault) -> None:
         """Do what the rule says, after its wait."""
@@ -275,41 +288,34 @@ class RequestSide:
 
     def _refuse(self, pending: Pending, frame: bytes, request: Any, fault: Fault) -> None:
         """Answer with the rule's error, for the whole request or for the places of the rule."""
-        head = pending.head
-        assert head is not None
-        assert fault.error is not None
-        name_of, detail = self._desk.name_of, f"{fault!r}"
-        if fault.topic is None and fault.partition is None:
-            self._answer(pending, refusal(request, head.version, fault.error, detail))
-            return
-        if head.api_key == FETCH and request.session_id:
-            # A session leaves out what has not changed, and so the faulted partition.
-            lost = load_messages(FETCH)[1](error_code=int(ErrorCode.FETCH_SESSION_ID_NOT_FOUND))
-            self._answer(pending, lost)
-            return
-        covered = take_out(request, fault.covers, name_of)
-        if covered is None:
-            self._forward(pending, frame)
-            return
-        failed = refusal(covered, head.version, fault.error, detail)
-        if not has_places(request, name_of):
-            self._answer(pending, failed)
-            return
-        if head.api_key == FETCH:
-            request.session_epoch, request.max_wait_ms = -1, 0
-        pending.failed = failed
-        self._forward(pending, codec.write_request(head, pending.correlation_id, request))
-
-    def _answer(self, pending: Pending, response: Any) -> None:
-        """Answer here. An API without a place for an error, and a client that wants no answer: the
-        connection ends.
-        """
-        head = pending.head
-        assert head is not None
-        if response is None or not head.wants_answer:
-            pending.ends = True
+        if pending.is_long:
+            self._is_refusing = True
+            self._hold()
+            self._wire.run(self._refuse_later(pending, frame, request, fault))
         else:
-            pending.own_answer = codec.write_answer(head, pending.correlation_id, response)
+            refused = refused_by(fault, pending, frame, request, self._desk.name_of)
+            self._pass_rest(pending, refused)
+
+    async def _refuse_later(
+        self, pending: Pending, frame: bytes, request: Any, fault: Fault
+    ) -> None:
+        refused = await asyncio.to_thread(
+            refused_by, fault, pending, frame, request, self._desk.name_of
+        )
+        self._is_refusing = False
+        self._pass_rest(pending, refused)
+        self.go_on()
+
+    def _pass_rest(self, pending: Pending, refused: RefusedRequest) -> None:
+        """Send what is not refused to Kafka; or answer here. An API without a place for an error,
+        and a client that wants no answer: the connection ends.
+        """
+        if refused.frame is not None:
+            pending.failed = refused.failed
+            self._forward(pending, refused.frame)
+            return
+        pending.own_answer = refused.own_answer
+        pending.ends = refused.own_answer is None
         self._expect(pending)
 
     # Logins.

@@ -233,7 +233,7 @@ def learn_names(message: Message, names: TopicNames) -> None:
         if not isinstance(value, list) or not value or not isinstance(value[0], Message):
             continue
         if "topic_id" in value[0].__slots__:
-            for struct in islice(value, TOPIC_NAMES_MAX - len(names)):
+            for struct in islice(value, max(TOPIC_NAMES_MAX - len(names), 0)):
                 name = _name(struct)
                 if name and len(name) <= TOPIC_NAME_MAX and struct.topic_id != ZERO_UUID:
                     names[struct.topic_id] = name
