@@ -1,4 +1,4 @@
-"""What the error of a rule makes of a request: an answer of the proxy, or a request without places.
+"""A refused request: an answer of the proxy in place of Kafka's, or a request with fewer places.
 
 `request_side` calls it on the loop, for long requests beside it: nothing here changes but the
 request.

@@ -64,7 +64,7 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> set[threading.Thread]:
     """Return the threads that read or write a whole message."""
     users: set[threading.Thread] = set()
 
-    def noting(function: Callable[..., Any]) -> Callable[..., Any]:
+    def watched(function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any) -> Any:
             users.add(threading.current_thread())
             return function(*args)
@@ -72,7 +72,7 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> set[threading.Thread]:
         return call
 
     for name in ("read_request", "write_request", "read_answer", "write_answer"):
-        monkeypatch.setattr(codec, name, noting(getattr(codec, name)))
+        monkeypatch.setattr(codec, name, watched(getattr(codec, name)))
     return users
 
 

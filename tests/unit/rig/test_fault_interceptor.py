@@ -137,12 +137,12 @@ def creation(broker: Broker, client_id: str, topic: str) -> Future[None]:
 def test_held_requests_leave_the_places_of_tasks_to_others() -> None:
     with Broker(config={"queued.max.requests": 1}) as broker:
         fault = broker.faults.add("CreateTopics", hold=True, client_id="held")
-        held = [creation(broker, "held", f"held-{number}") for number in range(2)]
+        creations = [creation(broker, "held", f"held-{number}") for number in range(2)]
         wait_until(lambda: fault.hits == 2, "two requests are held")
         creation(broker, "free", "free").result(60)
-        assert not any(future.done() for future in held)
+        assert not any(future.done() for future in creations)
         fault.remove()
-        for future in held:
+        for future in creations:
             future.result(60)
 
 
