@@ -29,7 +29,7 @@ from minibroker.client.patience import Patience
 from minibroker.client.propagation import NewTopicState, wait_until_shown
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, ProtocolError
-from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicPartition
+from minibroker.kafka.ids import EARLIEST_TIMESTAMP, ZERO_TOPIC_ID, TopicPartition
 from minibroker.kafka.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -353,7 +353,7 @@ def create_topic(
     assignment: Mapping[int, Sequence[int]] | None = None,
     only_checks: bool = False,
 ) -> None:
-    """Make a topic, and return when every broker shows it.
+    """Make a topic, and return when every broker shows it, and its leaders serve it.
 
     Args:
         client: to ask with.
@@ -482,8 +482,9 @@ def log_sizes(client: Client, cluster: DescribedCluster) -> dict[TopicPartition,
 
 
 def create_partitions(client: Client, name: str, count: int, *, timeout_s: float) -> None:
-    """Have a topic get `count` partitions in all, and return when every broker shows them. Raises
-    KafkaError, OSError, ProtocolError, ConfigError, BrokerRefusedError; TimeoutError as
+    """Have a topic get `count` partitions in all, and return when all brokers show and serve them.
+
+    Raises KafkaError, OSError, ProtocolError, ConfigError, BrokerRefusedError; TimeoutError as
     `create_topic`.
     """
     topic = CreatePartitionsTopic(name=name, count=count, assignments=None)
@@ -492,15 +493,51 @@ def create_partitions(client: Client, name: str, count: int, *, timeout_s: float
     def result(answer: CreatePartitionsResponse) -> Any:
         return part_of({topic.name: topic for topic in answer.results}, name)
 
+    old = describe(client, [name]).topics[name]
     change = _TopicChange(request, CreatePartitionsResponse, GROW_VERSIONS, result)
     _ask_controller(client, change, timeout_s)
     # An older partition may be without a leader, and stay so.
-    _wait(client, NewTopicState(name, ZERO_TOPIC_ID, count, first_new=count - 1), timeout_s)
+    first_new = min(old.partition_count, count)
+    _wait(client, NewTopicState(name, old.topic_id, count, first_new), timeout_s)
 
 
 def _wait(client: Client, state: NewTopicState, timeout_s: float) -> None:
+    """Return when every broker shows the topic, and its leaders serve the new partitions.
+
+    Raises TimeoutError, OSError, ProtocolError, ConfigError.
+    """
+    patience = Patience(timeout_s)
     client.forget(state.name)
-    wait_until_shown(client, state, Patience(timeout_s))
+    wait_until_shown(client, state, patience)
+    numbers = range(state.first_new, state.partition_count)
+    wait_until_served(client, [TopicPartition(state.name, number) for number in numbers], patience)
+
+
+def wait_until_served(client: Client, places: Iterable[TopicPartition], patience: Patience) -> None:
+    """Return when the leaders of new partitions serve them.
+
+    Metadata names a leader before that broker leads. Of two batches that are sent meanwhile, the
+    first one may be refused and the second one stored: Kafka takes any number for the first batch
+    of a producer. Then the first one is out of order for good.
+
+    A partition without a leader is not waited for, nor one that is hidden from this user. Raises
+    TimeoutError; OSError, ProtocolError, ConfigError.
+    """
+    waiting = list(places)
+    while waiting:
+        times = dict.fromkeys(waiting, EARLIEST_TIMESTAMP)
+        failed = list_offsets(client, times, is_committed=False).failed
+        moving = {
+            place: error for place, error in failed.items() if isinstance(error, MovingLeaderError)
+        }
+        waiting = list(moving)
+        if waiting and patience.is_over:
+            raise TimeoutError(
+                f"the leader of {waiting[0]} does not serve it after {patience.limit_s:g} s: "
+                f"{moving[waiting[0]].code.name}"
+            )
+        if waiting:
+            patience.pause()
 
 
 def _ask_controller(client: Client, change: _TopicChange, timeout_s: float) -> Any:

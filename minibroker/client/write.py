@@ -20,6 +20,7 @@ import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.client.dialogue import BrokerRefusedError
+from minibroker.client.patience import Patience
 from minibroker.client.produce import (
     ALL_REPLICAS,
     IN_FLIGHT_MAX,
@@ -48,7 +49,7 @@ from minibroker.kafka.records.record import Record
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from minibroker.client.client import Client
+    from minibroker.client.client import Client, PartitionLeader
 
 INIT_VERSIONS: Final = (0, 4)
 BATCH_BYTES: Final = 900_000
@@ -56,6 +57,8 @@ BATCH_BYTES: Final = 900_000
 _OVERHEAD_BYTES: Final = 20
 """Bytes of a record beside its content, about."""
 PAUSE_S: Final = 0.1
+MAKING_S: Final = 30.0
+"""Time for brokers to make a topic that is written to."""
 _KEYS_KEPT: Final = 1 << 16
 """Keys whose partitions are remembered."""
 _MAKING: Final = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE})
@@ -149,17 +152,7 @@ class TopicWriter:
 
     def _start(self) -> None:
         options = self._options
-        deadline = time.monotonic() + min(options.patience_s, 30.0)
-        while True:
-            try:
-                leader = self._client.leader(self._topic, 0)
-                self._count = self._client.partition_count(self._topic)
-                break
-            except KafkaError as error:
-                is_being_made = self._client.creates_topics and error.code in _MAKING
-                if not is_being_made or time.monotonic() >= deadline:
-                    raise
-            threading.Event().wait(PAUSE_S)
+        leader = self._first_leader()
         self._keyless = random.randrange(self._count)
         connection = self._client.connection(leader.address)
         newest = connection.version_for(ProduceRequest, 0, V2_VERSIONS[1])
@@ -176,6 +169,27 @@ class TopicWriter:
             IN_FLIGHT_MAX, options.batch_bytes, options.patience_s, options.acks, versions
         )
         self._queue = ProduceQueue(self._client, None, limits, self._take_written)
+
+    def _first_leader(self) -> PartitionLeader:
+        """Return the leader of partition 0, once there is one; take the number of partitions."""
+        patience = Patience(min(self._options.patience_s, MAKING_S))
+        is_new = False
+        while True:
+            try:
+                leader = self._client.leader(self._topic, 0)
+                self._count = self._client.partition_count(self._topic)
+                break
+            except KafkaError as error:
+                is_new = self._client.creates_topics and error.code in _MAKING
+                if not is_new or patience.is_over:
+                    raise
+            patience.pause()
+        if is_new:
+            from minibroker.client import admin  # noqa: PLC0415  seldom needed
+
+            places = [TopicPartition(self._topic, number) for number in range(self._count)]
+            admin.wait_until_served(self._client, places, patience)
+        return leader
 
     def _new_producer(self) -> tuple[int, int]:
         """Return a producer id and its epoch, -1 and -1 if the broker has none.

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from minibroker.broker.config.options import parse_topic
+from minibroker.client import admin
 from minibroker.client.admin import offsets_at
 from minibroker.client.client import Client
 from minibroker.client.coordinators import CoordinatorClient
@@ -29,21 +30,6 @@ from minibroker.client.settings import client_settings
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import ConfigError, KafkaError
 from minibroker.kafka.ids import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, TopicPartition
-from minibroker.kafka.protocol.messages.create_topics import (
-    CreatableTopic,
-    CreatableTopicConfig,
-    CreateTopicsRequest,
-    CreateTopicsResponse,
-)
-from minibroker.kafka.protocol.messages.delete_topics import (
-    DeleteTopicsRequest,
-    DeleteTopicsResponse,
-)
-from minibroker.kafka.protocol.messages.metadata import (
-    MetadataRequest,
-    MetadataRequestTopic,
-    MetadataResponse,
-)
 from minibroker.rig.group_views import GroupMember
 from minibroker.testing.broker import Broker
 from minibroker.testing.broker_faults import Faults
@@ -66,9 +52,6 @@ __tracebackhide__ = is_for_test
 TIMEOUT_S: Final = 30.0
 _LOOK_AGAIN_S: Final = 0.05
 """Interval between two questions about a topic or a group: Kafka sends no notice."""
-_METADATA_VERSIONS: Final = (1, 1)
-_CREATE_VERSIONS: Final = (2, 2)
-_DELETE_VERSIONS: Final = (1, 1)
 
 
 def proxy_before(address: str) -> Proxy:
@@ -86,12 +69,10 @@ class RealKafka:
 
     def __init__(self, address: str, proxy: Proxy) -> None:
         """Take an `address` HOST:PORT, and the proxy before it, which runs."""
-        host, _, port = address.rpartition(":")
         self._server: Final = address
         self._proxy: Final = proxy
         self.faults: Final = Faults(self._on_proxy)
         """Faults to inject: the proxy applies them."""
-        self._address: Final = (host.strip("[]"), int(port))
         self.client: Final = Client(
             client_settings(
                 {
@@ -197,23 +178,15 @@ class RealKafka:
         partitions: int = 1,
         config: Mapping[str, str | int | bool] | None = None,
     ) -> None:
-        """Make a topic of one replica; its partitions have leaders when this returns.
+        """Make a topic of one replica; its partitions are served when this returns.
 
         Raises KafkaError, TimeoutError.
         """
-        wish = CreatableTopic(
-            name=name,
-            num_partitions=partitions,
-            replication_factor=1,
-            configs=[
-                CreatableTopicConfig(name=key, value=setting_text(value))
-                for key, value in (config or {}).items()
-            ],
+        settings = {key: setting_text(value) for key, value in (config or {}).items()}
+        self._wait(
+            f"the deletion of topic {name!r}", lambda: self._is_made(name, partitions, settings)
         )
-        request = CreateTopicsRequest(topics=[wish], timeout_ms=int(TIMEOUT_S * 1000))
-        self._wait(f"the deletion of topic {name!r}", lambda: self._is_made(request))
         self.own_topics.append(name)
-        self._wait(f"topic {name!r} to have leaders", lambda: self._is_served(name, partitions))
 
     def load(self, seed: str | Path) -> LoadedSeed:
         """Load a seed like `Broker.load`, over the wire. Its new topics go with the test's.
@@ -238,8 +211,10 @@ class RealKafka:
     @property
     def topics(self) -> dict[str, int]:
         """Return name → number of partitions; Kafka's internal topics are left out."""
-        topics = self._metadata(None).topics
-        return {str(topic.name): len(topic.partitions) for topic in topics if not topic.is_internal}
+        topics = admin.describe(self.client).topics
+        return {
+            name: topic.partition_count for name, topic in topics.items() if not topic.is_internal
+        }
 
     def wait_for_group(
         self, group: str, members: int | None = None, *, timeout_s: float = WAIT_TIMEOUT_S
@@ -335,29 +310,24 @@ class RealKafka:
             self.wait_until_read, group, fetched=fetched, timeout_s=timeout_s
         )
 
-    def _is_made(self, request: CreateTopicsRequest) -> bool:
+    def _is_made(self, name: str, partitions: int, settings: Mapping[str, str]) -> bool:
         """Make the topic; return False while an earlier one of its name is still being deleted."""
-        answer = self._ask_controller(request, CreateTopicsResponse, _CREATE_VERSIONS)
-        (topic,) = answer.topics
-        is_there = topic.error_code == ErrorCode.TOPIC_ALREADY_EXISTS
-        if is_there and topic.name not in self.topics:
+        try:
+            admin.create_topic(
+                self.client, name, partitions, settings, timeout_s=TIMEOUT_S, replicas=1
+            )
+        except KafkaError as error:
+            if error.code != ErrorCode.TOPIC_ALREADY_EXISTS or name in self.topics:
+                raise
             return False
-        _raise_for(topic.error_code, topic.error_message or f"topic {topic.name!r} was not made")
         return True
 
     def _delete(self, name: str) -> None:
-        request = DeleteTopicsRequest(topic_names=[name], timeout_ms=int(TIMEOUT_S * 1000))
-        answer = self._ask_controller(request, DeleteTopicsResponse, _DELETE_VERSIONS)
-        (topic,) = answer.responses
-        if topic.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:  # the test may have done it
-            _raise_for(topic.error_code, f"topic {name!r} was not deleted")
-        self._wait(f"topic {name!r} to be gone", lambda: name not in self.topics)
-
-    def _is_served(self, name: str, partitions: int) -> bool:
-        (topic,) = self._metadata([MetadataRequestTopic(name=name)]).topics
-        return len(topic.partitions) == partitions and not any(
-            partition.error_code for partition in topic.partitions
-        )
+        try:
+            admin.delete_topic(self.client, name, timeout_s=TIMEOUT_S)
+        except KafkaError as error:
+            if error.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:  # the test may have done it
+                raise
 
     def _wait(self, condition: str, is_so: Any) -> None:
         deadline_s = time.monotonic() + TIMEOUT_S
@@ -365,25 +335,6 @@ class RealKafka:
             if time.monotonic() > deadline_s:
                 raise TimeoutError(f"waited {TIMEOUT_S:g} s for {condition} on {self._server}")
             time.sleep(_LOOK_AGAIN_S)
-
-    def _ask_controller(self, request: Any, response: Any, versions: tuple[int, int]) -> Any:
-        """Return the answer of the broker that may change topics (any, from Kafka 4 on).
-
-        Raises OSError, ProtocolError.
-        """
-        metadata = self._metadata([])
-        brokers = {broker.node_id: (broker.host, broker.port) for broker in metadata.brokers}
-        address = brokers.get(metadata.controller_id, self._address)
-        return self.client.ask(address, request, response, versions)
-
-    def _metadata(self, topics: list[MetadataRequestTopic] | None) -> MetadataResponse:
-        """Return what the named address tells of topics, None for all. Raises OSError,
-        ProtocolError.
-        """
-        answer: MetadataResponse = self.client.ask(
-            self._address, MetadataRequest(topics=topics), MetadataResponse, _METADATA_VERSIONS
-        )
-        return answer
 
 
 def _asked_until(
@@ -401,8 +352,3 @@ def _asked_until(
         if time.monotonic() > deadline:
             raise TimeoutError(f"waited {timeout_s:g} s until {condition}: {lack}")
         time.sleep(_LOOK_AGAIN_S)
-
-
-def _raise_for(code: int, detail: str) -> None:
-    if code:
-        raise KafkaError(ErrorCode(code), detail)

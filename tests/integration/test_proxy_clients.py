@@ -10,6 +10,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from minibroker.testing import Broker, Proxy
 from tests.support.clients import CLIENTS, Client, expected
+from tests.support.new_topics import make_topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,6 +45,7 @@ def test_a_client_reads_what_it_has_written(proxy: Proxy, client: Client) -> Non
     if client.name == "kcat" and client.missing:
         pytest.skip(f"not run: {client.missing}")
     topic = f"through-{next(NUMBERS)}"
+    make_topic(proxy.bootstrap, topic)
     client.produce(proxy.bootstrap, topic, "lz4", "v", COUNT)
     assert client.consume(proxy.bootstrap, topic, COUNT) == expected("v", COUNT)
     assert proxy.events == []

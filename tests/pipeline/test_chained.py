@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
     Encoding,
@@ -28,6 +27,7 @@ from tests.golden.both_kafkas import listeners
 from tests.golden.record_sasl import ALLOWED_URLS
 from tests.pipeline.secured_clients import ask_read_and_write, write_properties
 from tests.support.certificates import authority_pem, chained, java_store
+from tests.support.new_topics import make_topic
 from tests.support.peers import KafkaPeer
 from tests.support.processes import free_port
 from tests.support.signed_tokens import AUDIENCE, ISSUER, write_jwks
@@ -105,11 +105,8 @@ def addresses(
 
 def fill(address: str) -> None:
     """Make the topics, and 20 records in one of them."""
-    admin = AdminClient({"bootstrap.servers": address})
-    for creation in admin.create_topics(
-        [NewTopic("orders", 2, 1), NewTopic("totals", 1, 1)]
-    ).values():
-        creation.result(60)
+    make_topic(address, "orders", 2)
+    make_topic(address, "totals")
     producer = Producer({"bootstrap.servers": address})
     for number in range(20):
         producer.produce("orders", b'{"amount":1}', partition=number % 2)

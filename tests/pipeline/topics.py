@@ -15,11 +15,10 @@ from confluent_kafka.admin import (
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
-    NewPartitions,
-    NewTopic,
     ResourceType,
 )
 
+from tests.support.new_topics import grow_topic, make_topic, remove_topic
 from tests.support.old_clients import OLD_CLIENTS
 from tests.support.waiting import wait_until
 
@@ -39,23 +38,18 @@ it.
 def create(
     address: str, topic: str, partitions: int = 1, config: Mapping[str, str] | None = None
 ) -> None:
-    """Make a topic and wait for the answer."""
-    client = AdminClient({"bootstrap.servers": address})
-    creations = client.create_topics([NewTopic(topic, partitions, 1, config=dict(config or {}))])
-    creations[topic].result(SECONDS)
+    """Make a topic that is served when this returns."""
+    make_topic(address, topic, partitions, config)
 
 
 def add_partitions(address: str, topic: str, count: int) -> None:
     """Raise the number of partitions to `count`."""
-    client = AdminClient({"bootstrap.servers": address})
-    client.create_partitions([NewPartitions(topic, count)])[topic].result(SECONDS)
+    grow_topic(address, topic, count)
 
 
 def delete(address: str, topic: str) -> None:
-    """Delete a topic and wait until it is unknown."""
-    client = AdminClient({"bootstrap.servers": address})
-    client.delete_topics([topic])[topic].result(SECONDS)
-    wait_until(lambda: topic not in client.list_topics(timeout=SECONDS).topics, f"{topic} is gone")
+    """Delete a topic that is unknown when this returns."""
+    remove_topic(address, topic)
 
 
 def delete_records(address: str, topic: str, first_offset: int) -> None:

@@ -122,6 +122,11 @@ def topic_answer(name: str, partitions: int) -> MetadataResponseTopic:
     )
 
 
+def offset_answer(code: ErrorCode) -> ListOffsetsResponse:
+    part = ListOffsetsPartitionResponse(partition_index=0, error_code=code, offset=7)
+    return ListOffsetsResponse(topics=[ListOffsetsTopicResponse(name="t", partitions=[part])])
+
+
 class MovingController(Client):
     """Two brokers; the first answers that it is no controller any more. Both show the topic."""
 
@@ -132,11 +137,13 @@ class MovingController(Client):
 
     def ask_any(self, request: Any, response: Any, versions: tuple[int, int]) -> MetadataResponse:
         at = self.controllers.pop(0) if self.controllers else 2
-        return metadata_of([1, 2], controller=at)
+        return metadata_of([1, 2], topic_answer("t", 1), controller=at)
 
     def ask(self, address: Any, request: Any, response: Any, versions: Any) -> Any:
         if response is MetadataResponse:
             return metadata_of([1, 2], topic_answer("t", 1))
+        if response is ListOffsetsResponse:
+            return offset_answer(ErrorCode.NONE)
         self.requests.append(address)
         code = ErrorCode.NONE if address[1] == 2 else ErrorCode.NOT_CONTROLLER
         return CreateTopicsResponse(topics=[CreatableTopicResult(name="t", error_code=code)])
@@ -204,9 +211,7 @@ class LateLeader(Client):
         return metadata_of([1], topic_answer("t", 1))
 
     def ask(self, address: Any, request: Any, response: Any, versions: Any) -> ListOffsetsResponse:
-        part = ListOffsetsPartitionResponse(partition_index=0, error_code=self.codes.pop(0))
-        part.offset = 7
-        return ListOffsetsResponse(topics=[ListOffsetsTopicResponse(name="t", partitions=[part])])
+        return offset_answer(self.codes.pop(0))
 
 
 def test_a_leader_that_does_not_know_it_yet_is_asked_again() -> None:
@@ -218,3 +223,27 @@ def test_a_leader_that_does_not_know_it_yet_is_asked_again() -> None:
             LateLeader(*codes), [place], LATEST, is_committed=False, patience=Patience(0)
         )
     assert refused.value.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+class LateServer(LateLeader):
+    """The same, of a topic that it makes."""
+
+    def ask(self, address: Any, request: Any, response: Any, versions: Any) -> Any:
+        if response is MetadataResponse:
+            return metadata_of([1], topic_answer("t", 1))
+        if response is CreateTopicsResponse:
+            return CreateTopicsResponse(topics=[CreatableTopicResult(name="t")])
+        return super().ask(address, request, response, versions)
+
+    def ask_any(self, request: Any, response: Any, versions: tuple[int, int]) -> MetadataResponse:
+        return metadata_of([1], topic_answer("t", 1), controller=1)
+
+
+def test_a_topic_is_made_when_its_leader_serves_it() -> None:
+    brokers = LateServer(ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NONE)
+    admin.create_topic(brokers, "t", 1, {}, timeout_s=10)
+    assert not brokers.codes
+    with pytest.raises(
+        TimeoutError, match="the leader of t-0 does not serve it after 0 s: NOT_LEADER"
+    ):
+        admin.create_topic(LateServer(ErrorCode.NOT_LEADER_OR_FOLLOWER), "t", 1, {}, timeout_s=0)

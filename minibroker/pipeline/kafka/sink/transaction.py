@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import logging
 import random
-import threading
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
@@ -24,8 +23,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from minibroker.client import admin
 from minibroker.client.client import CLIENT_ERRORS, Client
 from minibroker.client.dialogue import BrokerRefusedError
+from minibroker.client.patience import Patience
 from minibroker.client.produce import OutgoingBatch, ProduceQueue
 from minibroker.client.transactions import ProducerSession
 from minibroker.clock import SystemClock
@@ -62,7 +63,6 @@ BLOCK_BYTES: Final = 16 << 20
 """Bytes of rows that are encoded at once, at least one row: Spark's Arrow batches have 10,000 rows,
 too few for a hundred partitions.
 """
-TOPIC_PAUSE_S: Final = 0.05
 _END: Final = "\0"
 """Earlier versions wrote with librdkafka, which ends metadata so and needs that to read them."""
 _TAKEN_OVER: Final = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
@@ -293,18 +293,23 @@ class Transaction:
         """
         if topic in self._checked_topics:
             return self._client.partition_count(topic)
-        deadline = time.monotonic() + TOPIC_WAIT_S
+        patience = Patience(TOPIC_WAIT_S)
         self._client.forget(topic)
+        is_new = False
         while True:
             try:
                 count = self._client.partition_count(topic)
+                break
             except KafkaError as error:
-                if not error.code.retriable or time.monotonic() >= deadline:
+                if not error.code.retriable or patience.is_over:
                     raise
-            else:
-                self._checked_topics.add(topic)
-                return count
-            threading.Event().wait(TOPIC_PAUSE_S)
+            is_new = True
+            patience.pause()
+        if is_new:
+            places = [TopicPartition(topic, number) for number in range(count)]
+            admin.wait_until_served(self._client, places, patience)
+        self._checked_topics.add(topic)
+        return count
 
     def _send(self, rows: RowsToSend) -> None:
         size_bytes_max = min(self._settings.batch_bytes, self._queue.accepted_bytes)
