@@ -20,7 +20,6 @@ from minibroker.broker.cluster.updates import ClusterListener
 from minibroker.broker.evidence import moved_replica
 from minibroker.broker.partitions.append_queue import AppendQueue
 from minibroker.broker.partitions.leaving_logs import PendingDeletions, keep_missing, keep_ownerless
-from minibroker.broker.partitions.refusals import Refusals
 from minibroker.broker.partitions.replicas import FollowerId, ReplicaRules
 from minibroker.broker.partitions.role import (
     NO_EPOCH,
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
     from minibroker.broker.evidence import DeletionEvidence
     from minibroker.broker.partitions.checking import Checker
     from minibroker.broker.partitions.partition import Partition
+    from minibroker.broker.partitions.refusals import Refusals
     from minibroker.broker.storage.log_directory import LogDirectory
     from minibroker.broker.storage.log_manager import LogManager
     from minibroker.broker.storage.partition_log import PartitionLog
@@ -163,7 +163,8 @@ class PartitionManager(ClusterListener):
         self._topics: dict[str, dict[int, Partition]] = {}
         """In every role."""
         self._role_listeners: list[Callable[[], None]] = []
-        self._refusals = Refusals()
+        self._refusals: Refusals | None = None
+        """Made with the first error of a disk."""
         self.appends = AppendQueue(workers.flushes, on_change=on_change, on_failed=self._say_failed)
         self.deletions = PendingDeletions(
             image=image,
@@ -288,6 +289,10 @@ class PartitionManager(ClusterListener):
 
     def _say_failed(self, subject: str, error: StorageError) -> None:
         """Log an error of a disk with its subject, or count it, and pass it on."""
+        if self._refusals is None:
+            from minibroker.broker.partitions.refusals import Refusals  # noqa: PLC0415  seldom needed
+
+            self._refusals = Refusals()
         self._refusals.note(subject, error, self._logs.clock.monotonic_s())
         self.on_storage_error(error)
 
