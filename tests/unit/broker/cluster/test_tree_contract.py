@@ -127,6 +127,16 @@ async def test_get_many_keeps_order_and_tells_missing(tree: Tree) -> None:
     assert await tree.get_many([]) == []
 
 
+async def test_get_many_of_hundreds_keeps_order_and_tells_missing(tree: Tree) -> None:
+    numbers = [*range(130), 7, *range(129, -1, -1)]
+    await tree.multi([Create(f"/{number}", b"%d" % number) for number in range(0, 130, 2)])
+    values = await tree.get_many([f"/{number}" for number in numbers])
+    assert [value and value[0] for value in values] == [
+        None if number % 2 else b"%d" % number for number in numbers
+    ]
+    assert values[100] == await tree.get("/100")
+
+
 async def test_sequence_numbers_grow_and_never_return(tree: Tree) -> None:
     """Not deletion, nor another prefix, nor plain children in between bring a number back."""
     await tree.create("/q")
