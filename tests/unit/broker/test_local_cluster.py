@@ -35,12 +35,12 @@ def partitions_of(broker: Broker, topic: str) -> list[PartitionImage]:
     return broker.cluster.image.topics[topic].partitions
 
 
-async def test_each_knows_all_and_the_first_is_controller(tmp_path: Path) -> None:
+async def test_each_knows_all_and_one_is_controller(tmp_path: Path) -> None:
     cluster, brokers = new_cluster(tmp_path)
     await cluster.start([TopicToCreate("t", 3, {})])
     for broker in brokers:
         assert list(broker.cluster.image.brokers) == [4, 5, 6]
-    assert [broker.cluster.is_controller for broker in brokers] == [True, False, False]
+    assert [broker.cluster.is_controller for broker in brokers].count(True) == 1
     assert [sorted(state.isr) for state in partitions_of(brokers[0], "t")] == [[4, 5, 6]] * 3
     await cluster.stop()
     assert [broker.config.log_dirs for broker in brokers] == [

@@ -23,6 +23,7 @@ from minibroker.control.server import HttpServer
 from minibroker.control.shapes import Advance, FaultRule, RequestsQuery
 from minibroker.rig.faults import BROKER_FAULTS, LOGIN_FAULTS
 from minibroker.testing import Cluster, Fault
+from tests.support.readme import ROOT
 from tests.unit.control.conftest import Control, serve, serve_of
 
 if TYPE_CHECKING:
@@ -212,7 +213,8 @@ def test_the_description_is_fresh(control: Control) -> None:
         description.OPENAPI.read_text()
         == json.dumps(description.openapi(), indent=2, ensure_ascii=False) + "\n"
     )
-    assert description.PAGE.read_text() == description.page()
+    page = ROOT / "docs" / "reference" / "control-api.md"
+    assert page.read_text() == description.page()
     assert control.ask("GET", "/openapi.json") == (200, description.openapi())
 
 

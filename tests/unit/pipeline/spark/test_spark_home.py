@@ -33,6 +33,7 @@ def test_everything_is_linked_but_the_zip_files_for_python(tmp_path: Path) -> No
     }
 
 
+@pytest.mark.pure("wants PySpark among the packages of this environment")
 def test_spark_finds_the_home_while_it_starts() -> None:
     with quick_home({"spark.pyspark.driver.python": sys.executable}):
         home = Path(os.environ["SPARK_HOME"])
@@ -58,6 +59,7 @@ def test_java_starts_quickly_unless_somebody_has_chosen_its_options() -> None:
         assert java_options(conf, environment, cores=2) == {}
 
 
+@pytest.mark.pure("wants PySpark among the packages of this environment")
 def test_options_of_the_launcher_are_those_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
     with quick_home({}):
         assert "UseSerialGC" in os.environ["SPARK_LAUNCHER_OPTS"]
