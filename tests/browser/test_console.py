@@ -50,6 +50,23 @@ def test_the_rail_leads_to_every_view_that_the_server_offers(page: ConsolePage) 
     page.until(lambda: page.find("h1").text == "Faults")
 
 
+def test_a_view_of_a_topic_that_is_not_there_says_so_until_it_comes(
+    page: ConsolePage, console_broker: ConsoleBroker, watch: BrowserWatch
+) -> None:
+    def tags_on_page(tags: str) -> set[str]:
+        elements = page.find_all(f"main :is({tags})")
+        return {element.tag_name for element in elements if element.is_displayed()}
+
+    watch.expect(404, "/topics/later")
+    page.open("topics/later")
+    page.until(lambda: tags_on_page("h1, h2, p, table, button, form, details") == {"h1", "p"})
+    assert page.find("main .alert").text == "there is no topic 'later'"
+    make_topic(console_broker, "later", **{"retention.ms": "1000000"})
+    page.until(lambda: page.rows("Settings")[0][:2] == ["retention.ms", "1000000"])
+    assert {"table", "button", "form"} <= tags_on_page("table, button, form, p.alert")
+    assert not page.find("main .alert").is_displayed()
+
+
 def test_a_view_takes_the_focus_and_a_keyboard_reaches_it(page: ConsolePage) -> None:
     page.driver.get("about:blank")
     page.open("topics")

@@ -39,6 +39,7 @@ export class Page {
   // Shows a view: a function of this page.
   async run(view) {
     this.main.replaceChildren();
+    this.main.classList.remove("gone");
     try {
       await view(this);
     } catch (error) {
@@ -84,8 +85,12 @@ export class Page {
     try {
       await look();
       this.alert.hide();
+      // It has come: all of the view is asked for again.
+      if (!this.signal.aborted && this.main.classList.contains("gone")) dispatchEvent(new HashChangeEvent("hashchange"));
     } catch (error) {
       this.fail(error);
+      // Nothing can be read of, or done to, a topic or a group that is not there. It may come yet.
+      if (error.status === 404 && !this.signal.aborted) this.main.classList.add("gone");
     }
   }
 
