@@ -1,13 +1,14 @@
 """The event loop, with a way around what a system lacks: uvloop, or signals that wake a loop.
 
-Windows has neither. `verbs/serve` and `testing` take the loop of a broker from here.
+Windows has neither. `verbs/serve` and `testing` take the loop of a broker from here. Parts that end
+cancel their tasks with `cancel_all`.
 """
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -30,6 +31,14 @@ def new_loop(name: str) -> asyncio.AbstractEventLoop:
             loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
             return loop
     return asyncio.SelectorEventLoop()
+
+
+async def cancel_all(*tasks: asyncio.Future[Any] | None) -> None:
+    """Cancel tasks and wait for their ends, whatever these are. None stands for no task."""
+    running = [task for task in tasks if task is not None]
+    for task in running:
+        task.cancel()
+    await asyncio.gather(*running, return_exceptions=True)
 
 
 @contextmanager

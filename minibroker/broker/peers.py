@@ -19,6 +19,7 @@ import random
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from minibroker.broker.event_loop import cancel_all
 from minibroker.client.async_connection import AsyncConnection
 
 if TYPE_CHECKING:
@@ -198,9 +199,7 @@ class PeerClient:
         self._is_closed = True
         peers, self._peers = self._peers, {}
         for peer in peers.values():
-            if peer.opening is not None:
-                peer.opening.cancel()
-                await asyncio.gather(peer.opening, return_exceptions=True)
+            await cancel_all(peer.opening)
             if peer.connection is not None:
                 peer.connection.close()
                 await peer.connection.wait_closed()

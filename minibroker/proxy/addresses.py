@@ -24,6 +24,7 @@ from minibroker.kafka.protocol.api_keys import (
     SHARE_FETCH,
     UPDATE_RAFT_VOTER,
 )
+from minibroker.kafka.protocol.primitives import uvarint_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -132,7 +133,7 @@ def hide_hint(tail: bytearray) -> bool:
     end = len(tail)
     at = tail.find(_HINT_START)
     while at >= 0:
-        size, body = _uvarint(tail, at + len(_HINT_START))
+        size, body = uvarint_in(tail, at + len(_HINT_START), end)
         if body + size == end and size > 1 and tail[body] > 1:
             tail[at + 1] = _UNKNOWN_TAG
             return True
@@ -143,16 +144,3 @@ def hide_hint(tail: bytearray) -> bool:
 _HINT_START: Final = b"\x01\x00"
 """One tagged field, with the number 0."""
 _UNKNOWN_TAG: Final = 0x7F
-
-
-def _uvarint(data: bytearray, at: int) -> tuple[int, int]:
-    """Return a number of up to five bytes and the position behind it."""
-    value = shift = 0
-    while at < len(data) and shift < 35:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            break
-        shift += 7
-    return value, at

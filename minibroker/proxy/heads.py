@@ -10,6 +10,7 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from minibroker.kafka.protocol.api_keys import APIS, CONTROLLED_SHUTDOWN, PRODUCE
+from minibroker.kafka.protocol.primitives import uvarint_in
 
 _START: Final = Struct(">hhih")
 _INT16: Final = Struct(">h")
@@ -104,22 +105,10 @@ def _acks_at(data: bytes, at: int, end: int, version: int) -> int:
         if at >= end or data[at]:
             return 0  # tagged fields in the header: no client sends some
         at += 1
-        length, at = _uvarint(data, at, end)
+        length, at = uvarint_in(data, at, end)
         at += max(length - 1, 0)
     elif version >= _ACKS_WITH_TRANSACTION:
         if at + 2 > end:
             return 0
         at += 2 + max(_INT16.unpack_from(data, at)[0], 0)
     return at if at + ACKS_BYTES <= end else 0
-
-
-def _uvarint(data: bytes, at: int, end: int) -> tuple[int, int]:
-    value = shift = 0
-    while at < end and shift < 35:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            break
-        shift += 7
-    return value, at

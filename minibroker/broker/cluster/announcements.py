@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.broker.cluster import paths
 from minibroker.broker.cluster.tree import NoNode, SessionEvent, TreeError
+from minibroker.broker.event_loop import cancel_all
 from minibroker.kafka.errors import CoordinationError
 
 if TYPE_CHECKING:
@@ -130,10 +131,8 @@ class AnnouncementFollower:
 
     async def close(self) -> None:
         """Stop following."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-            self._task = None
+        await cancel_all(self._task)
+        self._task = None
 
     def _on_session(self, event: SessionEvent) -> None:
         if event in (SessionEvent.RENEWED, SessionEvent.RESUMED):

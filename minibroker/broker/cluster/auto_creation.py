@@ -13,6 +13,7 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.cluster.updates import metric_name
+from minibroker.broker.event_loop import cancel_all
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 
@@ -51,9 +52,7 @@ class AutoCreation:
     async def close(self) -> None:
         """Create nothing more; a write that is under way may happen or not."""
         self._pending.clear()
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await cancel_all(self._task)
 
     async def _create(self) -> None:
         while self._pending:

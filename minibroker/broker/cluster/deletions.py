@@ -24,6 +24,7 @@ from minibroker.broker.cluster import paths
 from minibroker.broker.cluster.codecs import PartitionState, decode_large_topic
 from minibroker.broker.cluster.image import NO_LEADER, TopicImage
 from minibroker.broker.cluster.tree import Delete, NoNode, NotEmpty
+from minibroker.broker.event_loop import cancel_all
 from minibroker.broker.evidence import marked_topic
 from minibroker.broker.slices import TimeSlice, collect
 from minibroker.kafka.errors import CoordinationError, MinibrokerError, StorageError
@@ -155,9 +156,7 @@ class Deletions:
 
     async def close(self) -> None:
         """Go on no more: this broker stops."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await cancel_all(*self._tasks)
 
     async def resume(self) -> None:
         """Begin or go on with every deletion that is marked. Call it under the cluster's lock.

@@ -34,6 +34,7 @@ from minibroker.broker.cluster.codecs import (
 from minibroker.broker.cluster.image import TopicImage
 from minibroker.broker.cluster.registration import check_cluster_id
 from minibroker.broker.cluster.tree import SessionEvent, TreeError
+from minibroker.broker.event_loop import cancel_all
 from minibroker.broker.slices import TimeSlice, collect
 from minibroker.kafka.errors import CoordinationError, ForeignTreeError, KafkaError
 from minibroker.kafka.ids import ZERO_TOPIC_ID
@@ -191,10 +192,8 @@ class TreeFollower:
 
     async def close(self) -> None:
         """Stop following."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-            self._task = None
+        await cancel_all(self._task)
+        self._task = None
 
     async def catch_up(self) -> None:
         """Read and watch every topic as a new controller, which other brokers did not tell of all

@@ -14,6 +14,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.broker.cluster.tree import TreeError
+from minibroker.broker.event_loop import cancel_all
 from minibroker.broker.slices import TimeSlice
 from minibroker.kafka.errors import CoordinationError, KafkaError
 
@@ -130,6 +131,4 @@ class LeaderBalancer:
     async def close(self) -> None:
         """Look no more."""
         self._on_election(False)
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await cancel_all(self._task)

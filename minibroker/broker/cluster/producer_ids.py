@@ -25,6 +25,7 @@ from minibroker.broker.cluster.codecs import (
 )
 from minibroker.broker.cluster.paths import PRODUCER_ID_BLOCK
 from minibroker.broker.cluster.tree import BadVersion, NodeExists, NoNode
+from minibroker.broker.event_loop import cancel_all
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CoordinationError, KafkaError
 
@@ -75,9 +76,7 @@ class ProducerIds:
 
     async def close(self) -> None:
         """Stop a fetch that is under way."""
-        if self._fetch is not None:
-            self._fetch.cancel()
-            await asyncio.gather(self._fetch, return_exceptions=True)
+        await cancel_all(self._fetch)
 
     async def _wait(self) -> int:
         while True:  # more waiters than ids in a block: the later ones wait for another block

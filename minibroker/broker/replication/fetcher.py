@@ -17,6 +17,7 @@ import logging
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Final
 
+from minibroker.broker.event_loop import cancel_all
 from minibroker.broker.partitions.role import NO_EPOCH, Follower
 from minibroker.broker.replication.leader_session import SESSION_ERRORS, LeaderSession, position_of
 from minibroker.broker.replication.truncation import diverged_at, out_of_range
@@ -176,8 +177,7 @@ class Fetcher:
 
     async def close(self) -> None:
         """End the task."""
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+        await cancel_all(self._task)
 
     # The rounds.
 

@@ -14,6 +14,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Final
 
+from minibroker.broker.event_loop import cancel_all
 from minibroker.broker.replication.isr_change import NO_BROKER_EPOCH, IsrProposal
 from minibroker.broker.slices import run_in_slices
 from minibroker.kafka.errors import CoordinationError, KafkaError
@@ -103,9 +104,7 @@ class IsrKeeper:
         """Change nothing any more."""
         if self._timer is not None:
             self._timer.cancel()
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await cancel_all(*self._tasks)
 
     def _look(self) -> None:
         self._timer = None

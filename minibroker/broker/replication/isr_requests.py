@@ -14,6 +14,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from minibroker.broker.event_loop import cancel_all
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CoordinationError, KafkaError, ProtocolError
 from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicId, TopicPartition
@@ -123,9 +124,7 @@ class IsrRequests:
 
     async def close(self) -> None:
         """Send nothing any more."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await cancel_all(self._task)
 
     async def _send_all(self) -> None:
         try:
@@ -192,8 +191,7 @@ class IsrRequests:
         finally:
             self._new_controller = None
             new_controller.cancel()
-            call.cancel()
-            await asyncio.gather(call, return_exceptions=True)
+            await cancel_all(call)
 
     def _ask_another(self) -> None:
         """Stop to wait for the answer of the former controller."""

@@ -20,6 +20,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+from minibroker.broker.event_loop import cancel_all
 from minibroker.broker.replication import control_requests
 from minibroker.broker.replication.control_requests import DURING_DELETE, PARTITIONS_MAX, Stop
 from minibroker.broker.slices import TimeSlice
@@ -170,8 +171,7 @@ class Outbox:
 
     async def close(self) -> None:
         """Send nothing more: the broker is gone, or this one is not the controller any more."""
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+        await cancel_all(self._task)
         for parcel in self._parcels:
             if parcel.done is not None:
                 parcel.done.cancel()

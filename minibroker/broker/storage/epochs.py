@@ -111,11 +111,6 @@ class LeaderEpochs:
         floor_epoch = self._epochs[above - 1] if above else epoch
         return floor_epoch, self._starts[above]
 
-    def epoch_for_offset(self, offset: int) -> int:
-        """Return the epoch whose leader wrote `offset`; -1 before the first known one."""
-        index = bisect_right(self._starts, offset) - 1
-        return self._epochs[index] if index >= 0 else NO_LEADER_EPOCH
-
     def truncate_from_end(self, end_offset: int) -> bool:
         """Forget epochs that begin at `end_offset` or behind it: the log now ends there."""
         keep = bisect_left(self._starts, end_offset)

@@ -355,3 +355,18 @@ class Reader:
         """Raise ProtocolError if a known tagged field was longer or shorter than its size."""
         if self.position != end:
             raise ProtocolError(f"tagged field ends at byte {self.position}, announced was {end}")
+
+
+def uvarint_in(data: bytes | bytearray, at: int, end: int) -> tuple[int, int]:
+    """Return the varint at `at` and the position behind it. It ends at `end` or after five bytes at
+    the latest: the bytes may be cut or damaged.
+    """
+    value = shift = 0
+    while at < end and shift < 7 * UVARINT_BYTES_MAX:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            break
+        shift += 7
+    return value, at

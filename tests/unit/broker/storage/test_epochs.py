@@ -87,11 +87,6 @@ def test_end_offset_without_any_epoch() -> None:
     assert LeaderEpochs().end_offset_for(0, 30) == (-1, -1)
 
 
-@pytest.mark.parametrize(("offset", "epoch"), [(4, -1), (5, 3), (9, 3), (10, 5), (99, 5)])
-def test_the_epoch_that_wrote_an_offset(offset: int, epoch: int) -> None:
-    assert history((3, 5), (5, 10)).epoch_for_offset(offset) == epoch
-
-
 @pytest.mark.parametrize(
     ("end", "remaining"),
     [
