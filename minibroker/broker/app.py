@@ -192,7 +192,7 @@ class Broker:
         return replication
 
     def _make_failed_directories(self) -> FailedDirectories:
-        """Return the part that is told of every disk that refuses."""
+        """Return what takes a log directory offline when its disk refuses."""
         failed_directories = FailedDirectories(
             logs=self.logs,
             partitions=self.partitions,

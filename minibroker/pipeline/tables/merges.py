@@ -85,7 +85,7 @@ class Merges:
                     yield name
 
     def finish(self) -> None:
-        """Put late files to their place; remove old directories that no reader lists any more."""
+        """Move late files into their place; remove old directories that no reader lists now."""
         stages = set(self._files.names(self._in(_MERGING)))
         for merge in self.done() if stages else ():
             if str(merge.number) in stages:
