@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from minibroker.broker.cluster.paths import DEFAULT_ENTITY
 from minibroker.kafka.errors import MinibrokerError
 from tests.simulation.loop import CLIENT
 from tests.simulation.plan import BRIEF_PARTITIONS, BRIEF_TOPIC, REPLICAS, TOPIC
@@ -47,6 +48,8 @@ class Faults:
             self._choices += [self._move_replicas, self._move_replicas, self._cancel_moves]
         if plan.has_brief_topic:
             self._choices += [self._create_or_delete] * 3
+        if plan.changes_configs:
+            self._choices += [self._change_config] * 3
         if plan.has_stale_requests:
             stale = StaleController(world)
             self._choices += [stale.look, stale.look, stale.send, stale.send]
@@ -266,6 +269,15 @@ class Faults:
             index = self.chance.randrange(self._world.plan.partition_count)
             cancelling = host.broker.cluster.reassignments.alter(TOPIC, index, None)
             self._ask(host, cancelling, f"end of the move of {TOPIC}-{index}")
+
+    async def _change_config(self, host: Host) -> None:
+        """Give the topic, or all brokers, another limit of a batch's size; none is ever reached."""
+        if host.is_ready:
+            entity = self.chance.choice([("topics", TOPIC), ("brokers", DEFAULT_ENTITY)])
+            key = {"topics": "max.message.bytes", "brokers": "message.max.bytes"}[entity[0]]
+            size = str(self.chance.randrange(1_000_000, 2_000_000))
+            changing = host.broker.cluster.alter_config(*entity, {key: size})
+            self._ask(host, changing, f"{key}={size} for {entity[0]}")
 
     async def _create_or_delete(self, host: Host) -> None:
         """Create the topic that does not stay, or delete it."""

@@ -115,6 +115,12 @@ class Host:
             == {host.broker_id for host in self.world.hosts if host.is_running}
         )
 
+    @property
+    def has_read_news(self) -> bool:
+        """Return whether it has read all that the watches of the tree told it of."""
+        cluster = self.broker.cluster
+        return not cluster._follower._dirty and not cluster._context.lock.locked()
+
     def start(self) -> None:
         """Start a process."""
         world = self.world

@@ -37,6 +37,7 @@ class Plan(NamedTuple):
     has_brief_topic: bool
     has_stale_requests: bool
     """A controller that was deposed sends requests late."""
+    changes_configs: bool
 
     @property
     def assignment(self) -> dict[int, list[int]]:
@@ -71,4 +72,5 @@ def plan_of(seed: int) -> Plan:
         has_unclean_topic=chance.random() < 0.25,
         has_brief_topic=chance.random() < 0.3,
         has_stale_requests=chance.random() < 0.3,
+        changes_configs=chance.random() < 0.3,
     )

@@ -338,12 +338,17 @@ class Rules:
 
     def _check_configs(self, host: Host) -> None:
         """Check that a broker goes by the configs that the tree has. Raises AssertionError."""
-        for topic in self._world.topic_ids:
-            path = paths.config("topics", topic)
-            expected = decode_config(path, self._world.tree.nodes[path].data)
-            config = host.broker.dynamic.topic_overrides(topic)
+        dynamic = host.broker.dynamic
+        configs = {
+            ("topics", topic): dynamic.topic_overrides(topic) for topic in self._world.topic_ids
+        }
+        configs["brokers", paths.DEFAULT_ENTITY] = dynamic.cluster_default
+        for entity, config in configs.items():
+            path = paths.config(*entity)
+            node = self._world.tree.nodes.get(path)
+            expected = decode_config(path, node.data) if node is not None else {}
             assert config == expected, (
-                f"broker {host.broker_id} has {config} for topic {topic}, the tree has {expected}"
+                f"broker {host.broker_id} has {config} for {entity}, the tree has {expected}"
             )
 
     def _of_replicas(self, name: TopicPartition) -> list[Host]:

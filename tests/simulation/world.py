@@ -220,7 +220,9 @@ class World:
             host.broker.cluster.image.topics.keys() != self.topic_ids.keys() for host in self.hosts
         ):
             return False
-        return not self.faults.is_busy and all(map(self._agree, self.states))
+        if self.faults.is_busy or not all(host.has_read_news for host in self.hosts):
+            return False
+        return all(map(self._agree, self.states))
 
     def _agree(self, name: TopicPartition) -> bool:
         """Return whether all replicas of a partition are in sync, and no other has a log."""
