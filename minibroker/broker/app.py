@@ -200,6 +200,7 @@ class Broker:
             on_fatal=self._fail,
             # The embedded tree lives in the first one.
             essential=(None if self._has_peers else self.logs.directories[0].path),
+            has_other_disks=self.config.zookeeper_connect is not None,
         )
         self.partitions.on_storage_error = failed_directories.note
         return failed_directories

@@ -70,12 +70,18 @@ class StorageError(MinibrokerError):
     """
 
     def __init__(
-        self, message: str, *, log_directory: str | None = None, cause: Exception | None = None
+        self, message: str, *, log_directory: str | None = None, cause: BaseException | None = None
     ) -> None:
         super().__init__(message)
         self.log_directory = log_directory
         if cause is not None:
             self.__cause__ = cause
+
+    @property
+    def is_full(self) -> bool:
+        """Return whether the disk has no room, which may be over at any moment."""
+        cause = self.__cause__
+        return isinstance(cause, OSError) and cause.errno in _FULL
 
     @property
     def is_lasting(self) -> bool:
@@ -95,9 +101,11 @@ class SyncError(StorageError):
 
     @property
     def is_lasting(self) -> bool:
-        cause = self.__cause__
-        is_full = isinstance(cause, OSError) and cause.errno in _FULL
-        return is_full or super().is_lasting
+        return self.is_full or super().is_lasting
+
+
+class FullLeaderError(StorageError):
+    """A full disk of a leader, while another replica is in sync and could lead in its place."""
 
 
 class HalfChangedError(StorageError):

@@ -23,7 +23,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from minibroker.kafka.error_codes import ErrorCode
-from minibroker.kafka.errors import MinibrokerError, StorageError
+from minibroker.kafka.errors import FullLeaderError, MinibrokerError, StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -251,4 +251,8 @@ class AppendQueue:
         """Report what the disk refused. The next append tries again, as room may come back, unless
         the whole directory goes offline.
         """
+        if error.is_full and partition.has_other_in_sync:
+            error = FullLeaderError(
+                str(error), log_directory=error.log_directory, cause=error.__cause__
+            )
         self._on_failed(f"partition {partition}", error)

@@ -15,6 +15,10 @@ here, and everything else is served on. Without a directory left, or without the
 metadata, the broker ends, as Kafka's does (ReplicaManager.handleLogDirFailure,
 LogDirFailureChannel).
 
+A full disk may have room again, so its directory stays, as long as nobody else could take the
+appends. In a cluster of processes, the directory of a leader goes offline like any that fails where
+another replica is in sync: that one leads from then on.
+
 Source: KIP-113, Kafka ReplicaManager.alterReplicaLogDirs.
 """
 
@@ -24,7 +28,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from minibroker.kafka.error_codes import ErrorCode
-from minibroker.kafka.errors import KafkaError, MinibrokerError, StorageError
+from minibroker.kafka.errors import FullLeaderError, KafkaError, MinibrokerError, StorageError
 from minibroker.kafka.ids import TopicPartition
 
 if TYPE_CHECKING:
@@ -43,7 +47,14 @@ logger = logging.getLogger(__name__)
 class FailedDirectories:
     """Takes directories offline. Belongs to the loop's thread."""
 
-    __slots__ = ("_essential", "_logs", "_on_fatal", "_on_offline", "_partitions")
+    __slots__ = (
+        "_essential",
+        "_has_other_disks",
+        "_logs",
+        "_on_fatal",
+        "_on_offline",
+        "_partitions",
+    )
 
     def __init__(
         self,
@@ -53,21 +64,25 @@ class FailedDirectories:
         on_offline: Callable[[list[TopicPartition]], None],
         on_fatal: Callable[[str], None],
         essential: str | None = None,
+        has_other_disks: bool = False,
     ) -> None:
         """`on_offline` gets the partitions that were lost, `on_fatal` the reason to end.
 
         `essential`: the directory without which there is no broker, None: any one will do.
+        `has_other_disks`: the other brokers of the cluster are processes with disks of their own.
         """
         self._logs = logs
         self._partitions = partitions
         self._on_offline = on_offline
         self._on_fatal = on_fatal
         self._essential = essential
+        self._has_other_disks = has_other_disks
 
     def note(self, error: StorageError) -> None:
         """Take note of what a disk refused; the caller has said so in the log already."""
         path = error.log_directory
-        if path is None or not error.is_lasting:
+        leaves_to_others = self._has_other_disks and isinstance(error, FullLeaderError)
+        if path is None or not (error.is_lasting or leaves_to_others):
             return
         lost = self._logs.fail_directory(path)
         if lost is None:

@@ -330,6 +330,12 @@ class Partition:
             )
 
     @property
+    def has_other_in_sync(self) -> bool:
+        """Return whether this broker leads, and another replica in sync could do so."""
+        role = self.role
+        return role.__class__ is Leader and len(role.metadata_isr) > 1
+
+    @property
     def low_watermark(self) -> int:
         """Return the lowest log start offset of all live replicas, as this leader knows them."""
         start_offset = self.log_start_offset

@@ -426,7 +426,9 @@ class Fetcher:
                 if self._quota.is_throttled(*name):
                     self._quota.record(len(records))
         except (MinibrokerError, OSError) as error:
-            logger.warning("%s, followed from broker %d: %s", name, self._leader, error)
+            # What the disk of this broker refuses is said, and counted, by `partitions.refusals`.
+            if not (isinstance(error, KafkaError) and error.code == ErrorCode.KAFKA_STORAGE_ERROR):
+                logger.warning("%s, followed from broker %d: %s", name, self._leader, error)
             self._rest(name)
         except Exception:  # a bug of ours costs this partition, the others go on
             logger.exception("%s, followed from broker %d", name, self._leader)

@@ -53,7 +53,7 @@ def test_an_exception_in_a_request_is_an_error_of_its_answer() -> None:
 def test_all_errors_have_one_base_and_a_line_that_says_what_they_are() -> None:
     classes = [cls for _, cls in inspect.getmembers(errors, inspect.isclass)]
     ours = [cls for cls in classes if cls.__module__ == errors.__name__]
-    assert len(ours) == 12
+    assert len(ours) == 13
     for cls in ours:
         assert issubclass(cls, MinibrokerError)
         assert cls.__doc__

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 class Rig(World):
     """Two directories with one partition of `t` each, and who is told what."""
 
-    def __init__(self, directory: Path, *, essential: bool = False) -> None:
+    def __init__(
+        self, directory: Path, *, essential: bool = False, has_other_disks: bool = False
+    ) -> None:
         self.paths = [str(directory / "data"), str(directory / "other")]
         super().__init__(directory, more_directories=self.paths[1:])
         self.lost: list[TopicPartition] = []
@@ -39,6 +41,7 @@ class Rig(World):
             on_offline=self.lost.extend,
             on_fatal=self.fatal.append,
             essential=self.paths[0] if essential else None,
+            has_other_disks=has_other_disks,
         )
         self.manager.on_storage_error = self.failed.note
         self.manager.is_started = True
@@ -79,6 +82,38 @@ def test_a_disk_that_is_full_stays(rig: Rig) -> None:
     rig.break_disk(1, errno.ENOSPC)
     assert rig.lost == []
     assert rig.append(b"v", index=1).base_offset == 0
+
+
+@pytest.mark.parametrize(
+    ("isr", "has_other_disks", "is_lost"),
+    [((0, 1), True, True), ((0,), True, False), ((0, 1), False, False)],
+)
+def test_a_full_disk_leaves_its_partitions_to_another_replica_with_a_disk_of_its_own(
+    tmp_path: Path, isr: tuple[int, ...], has_other_disks: bool, is_lost: bool
+) -> None:
+    rig = Rig(tmp_path, has_other_disks=has_other_disks)
+    rig.create("r", partition_image(isr=isr, replicas=(0, 1)))
+    name = TopicPartition("r", 0)
+    directory = rig.partition("r", 0).log.log_directory
+    error = StorageError("refused", log_directory=directory, cause=OSError(errno.ENOSPC, "full"))
+    rig.manager.appends.log_failed(rig.partition("r", 0), error)
+    assert (name in rig.lost) == is_lost
+    assert [
+        view.is_offline for view in rig.manager.log_directories() if view.path == directory
+    ] == [is_lost]
+
+
+def test_a_full_disk_of_a_follower_stays(tmp_path: Path) -> None:
+    """It leaves the ISR, and comes back when there is room."""
+    rig = Rig(tmp_path, has_other_disks=True)
+    rig.create("r", partition_image(leader=1, isr=(0, 1), replicas=(0, 1)))
+    partition = rig.manager.replica("r", 0)
+    assert partition is not None
+    error = StorageError(
+        "refused", log_directory=partition.log.log_directory, cause=OSError(errno.ENOSPC, "full")
+    )
+    rig.manager.appends.log_failed(partition, error)
+    assert rig.lost == []
 
 
 def test_answers_about_unwritten_records_fail(rig: Rig) -> None:
