@@ -498,7 +498,7 @@ def create_partitions(client: Client, name: str, count: int, *, timeout_s: float
     _ask_controller(client, change, timeout_s)
     # An older partition may be without a leader, and stay so.
     first_new = min(old.partition_count, count)
-    _wait(client, NewTopicState(name, old.topic_id, count, first_new), timeout_s)
+    _wait(client, NewTopicState(name, ZERO_TOPIC_ID, count, first_new), timeout_s)
 
 
 def _wait(client: Client, state: NewTopicState, timeout_s: float) -> None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from minibroker.client import admin
 from minibroker.client.consume import Fetched, OffsetGoneError, PartitionReader
+from minibroker.kafka.ids import EARLIEST_TIMESTAMP
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -110,7 +112,8 @@ def polled(
         try:
             return reader.poll(max(0.0, until_s - time.monotonic()))
         except OffsetGoneError as gone:
-            first = client.earliest(*gone.place)
+            starts = admin.offsets_at(client, [gone.place], EARLIEST_TIMESTAMP, is_committed=False)
+            first = starts[gone.place]
             if first <= gone.offset:  # beyond the end: the log was cut, or made anew
                 raise
             on_lost(Lost(gone.place, gone.offset, first))

@@ -17,6 +17,7 @@ from minibroker.kafka.ids import topic_id_to_text
 from tests.support import java
 from tests.support.peers import KafkaPeer
 from tests.support.processes import free_port
+from tests.support.taking_over import wait_until_tree_is_read
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -94,6 +95,7 @@ async def test_kafka_reads_records_of_minibroker(zookeeper: ZooKeeper, tmp_path:
     kafka = KafkaPeer("3.9.1", tmp_path / "kafka", zookeeper=connect)
     await asyncio.to_thread(kafka.start)
     try:
+        await asyncio.to_thread(wait_until_tree_is_read, kafka)
         bootstrap = ("--bootstrap-server", kafka.address)
         described = await tool("org.apache.kafka.tools.TopicCommand", *bootstrap, "--describe")
         assert re.search(

@@ -42,7 +42,10 @@ class LateMetadata:
         return f"-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,quiet=y,address={address}"
 
     def begin(self, log_path: Path) -> None:
-        """Delay the changes from now on, until the broker ends. Raises StartError."""
+        """Delay the changes from now on, until the broker ends: those of its start, too.
+
+        Raises StartError.
+        """
         classes = java.compiled("LateMetadata")
         words = ("-cp", str(classes), "LateMetadata", str(self._port), str(self._delay_ms))
         debugger = ManagedProcess(["java", *java.JVM_OPTIONS, *words], log_path)

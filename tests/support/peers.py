@@ -147,13 +147,13 @@ class KafkaPeer:
         self.process = ManagedProcess(
             kafka_command(self.jars, self.directory, options=options), self.directory / "kafka.log"
         )
+        if self._late is not None:
+            self._late.begin(self.directory / "late.log")
         self.process.wait_until(
             lambda: answers_metadata(self.host, self.port),
             START_SECONDS,
             f"Apache Kafka {self.version}",
         )
-        if self._late is not None:
-            self._late.begin(self.directory / "late.log")
 
     def prepare(self) -> None:
         """Write the settings, and format a new directory of KRaft: the work before a start.

@@ -41,7 +41,7 @@ public class LateMetadata {
         Map<String, Connector.Argument> settings = connector.defaultArguments();
         settings.get("hostname").setValue("127.0.0.1");
         settings.get("port").setValue(arguments[0]);
-        VirtualMachine machine = connector.attach(settings);
+        VirtualMachine machine = attached(connector, settings);
         for (String name : PLACES.keySet()) {
             ClassPrepareRequest prepared = machine.eventRequestManager().createClassPrepareRequest();
             prepared.addClassFilter(name);
@@ -53,6 +53,17 @@ public class LateMetadata {
             follow(machine, Long.parseLong(arguments[1]));
         } catch (VMDisconnectedException ended) {
             System.out.println("the broker has ended");
+        }
+    }
+
+    static VirtualMachine attached(
+            AttachingConnector connector, Map<String, Connector.Argument> settings) throws Exception {
+        while (true) {
+            try {
+                return connector.attach(settings);
+            } catch (java.net.ConnectException early) {
+                Thread.sleep(20); // The broker's Java has just been started.
+            }
         }
     }
 
