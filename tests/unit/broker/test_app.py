@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.broker.app import TREE_FILE, Broker
+from minibroker.broker.cluster.leadership import Leadership
 from minibroker.broker.cluster.shared import SharedTree
 from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.config.options import TopicToCreate
 from minibroker.broker.config_follower import ConfigFollower
-from minibroker.kafka.errors import ConfigError, MinibrokerError, StorageError
+from minibroker.kafka.errors import ConfigError, CoordinationError, MinibrokerError, StorageError
 from minibroker.kafka.protocol.messages.find_coordinator import FindCoordinatorRequest
 from minibroker.kafka.protocol.messages.metadata import MetadataRequest
 from tests.support.evidence import MARKED
 from tests.support.in_process import InProcessBroker, ManualClock, batch_of
 from tests.support.record_requests import asking, first, offsets_in, part, produce
+from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
     from tests.support.in_process import RawClient
@@ -168,6 +170,18 @@ async def test_a_start_that_fails_gives_its_directories_back_when_its_work_is_do
     with pytest.raises(ConfigError):
         await broker.start([TopicToCreate("a", 0, {})])
     assert steps == ["close", "release"]
+
+
+async def test_work_beside_requests_that_fails_is_named_in_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(_leadership: Leadership, _topic: str | None) -> None:
+        raise CoordinationError("the tree is gone")
+
+    monkeypatch.setattr(Leadership, "allow_unclean", fail)
+    async with InProcessBroker(tmp_path, {"unclean.leader.election.enable": "true"}) as running:
+        running.broker.on_topic_config(None)
+        await eventually(lambda: "could not elect leaders out of sync: the tree" in caplog.text)
 
 
 def test_a_release_that_never_was_is_one_sentence() -> None:
