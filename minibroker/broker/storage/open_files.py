@@ -345,6 +345,8 @@ class WarmTask:
                 if not files.pread(self._handle, min(_CHUNK_BYTES, end - position), position):
                     return
             self._end = end
+        except FileNotFoundError:
+            return  # retention or compaction took it meanwhile
         except OSError as error:
             logger.warning("cannot read ahead in %s: %s", path, error)
 

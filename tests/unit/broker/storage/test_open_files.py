@@ -25,6 +25,7 @@ from minibroker.broker.storage.open_files import (
 )
 from minibroker.broker.worker import Caller
 from tests.support.cold_files import ColdFiles
+from tests.support.faulty_files import FaultyFiles
 from tests.support.runners import TestRunner
 from tests.support.watched_files import CountingFiles
 
@@ -348,3 +349,20 @@ def test_the_ends_of_a_bounded_number_of_files_are_remembered() -> None:
     assert not ends.is_crossed("1", 11, 10)
     ends.note("1", None)
     assert not ends.is_crossed("1", 0, 100)
+
+
+@pytest.mark.parametrize(("code", "line_count"), [(errno.ENOENT, 0), (errno.EIO, 1)])
+def test_a_file_that_retention_took_is_no_error_of_a_read_ahead(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, code: int, line_count: int
+) -> None:
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(b"v" * 100)
+    files = FaultyFiles(str(tmp_path))
+    disk = Disk(files)
+    with disk.resident_only, pytest.raises(ColdError) as caught:
+        disk.pread(str(path), 100, 0)
+    files.counts_reads, files.fail_errno, files.fail_at = True, code, files.call_count + 1
+    caught.value.task()
+    caught.value.task.apply()
+    assert len([line for line in caplog.messages if "cannot read ahead" in line]) == line_count
+    assert len(disk.handles) == 0
