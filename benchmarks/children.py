@@ -41,7 +41,7 @@ class Child(ManagedProcess):
             raise ChildDiedError(f"exit code {self.popen.returncode}: {self.tail()}")
 
     def tail(self) -> str:
-        """The last 2,000 bytes of what the process wrote, for a message."""
+        """Return the last 2,000 bytes of what the process wrote, for a message."""
         return self.log_tail()[-_TAIL_BYTES:].strip()
 
     def cpu_seconds(self) -> float:

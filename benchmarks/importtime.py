@@ -34,7 +34,7 @@ class Import(NamedTuple):
 
 
 def parse(output: str) -> list[Import]:
-    """The lines of `-X importtime` in the order in which the imports ended."""
+    """Return the lines of `-X importtime` in the order in which the imports ended."""
     return [
         Import(name, int(own_us), int(total_us), (len(indent) - 1) // 2)
         for own_us, total_us, indent, name in _LINE.findall(output)

@@ -35,7 +35,7 @@ def facts() -> dict[str, object]:
 
 
 def busy_share() -> float:
-    """The part of all cores that others used, or had taken away, during one second."""
+    """Return the part of all cores that others used, or had taken away, during one second."""
     ticks_at_start, idle_at_start = _ticks()
     time.sleep(1)
     after, idle_after = _ticks()

@@ -21,7 +21,9 @@ class Bar(NamedTuple):
     of: str | None = None
 
     def value(self, values: Mapping[str, float]) -> float | None:
-        """The mark in the metric's unit; None when the broker it depends on was not measured."""
+        """Return the mark in the metric's unit; None when the broker it depends on was not
+        measured.
+        """
         if self.of is None:
             return self.factor
         return self.factor * values[self.of] if self.of in values else None
@@ -48,7 +50,9 @@ class Metric(NamedTuple):
         return better / worse if worse else None
 
     def strictest(self, bars: tuple[Bar, ...], values: Mapping[str, float]) -> float | None:
-        """The mark that reaches all of `bars`; None without bars or when one cannot be known."""
+        """Return the mark that reaches all of `bars`; None without bars or when one cannot be
+        known.
+        """
         marks = [bar.value(values) for bar in bars]
         known_marks = [mark for mark in marks if mark is not None]
         if not known_marks or len(known_marks) < len(marks):
@@ -161,7 +165,9 @@ def _quota_metrics() -> list[Metric]:
 
 
 def _scrape_metrics() -> list[Metric]:
-    """A cost is shown when the whole interval of its median is within the bar."""
+    """Return the metrics of the scrapes: a cost is shown when the whole interval of its median is
+    within the bar.
+    """
     metrics = [
         Metric("scrapes_alone", "scrapes", "1,000 Produce a second, p99", "ms"),
         Metric("scrapes_live", "scrapes", "… with 10 GET /health/live a second", "ms"),

@@ -55,7 +55,7 @@ class Stream:
 
     @property
     def is_done(self) -> bool:
-        """Everything is sent and answered."""
+        """Return whether everything is sent and answered."""
         return len(self.answers) == len(self._due_s)
 
     @property

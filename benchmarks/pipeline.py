@@ -120,19 +120,19 @@ def scan(source: str, topic: str | None = None) -> Callable[[Run], None]:
 
 
 def segments(run: Run) -> None:
-    """The scan, out of the broker's files."""
+    """Measure the scan, out of the broker's files."""
     frame = run.spark.read.format("minibroker-log").option("subscribe", run.topic)
     loaded = frame.load(str(run.data_dir))
     loaded.write.format("noop").mode("overwrite").save()
 
 
 def scan_alone(run: Run) -> None:
-    """The scan in one process."""
+    """Measure the scan in one process."""
     read_alone(run.address, run.topic, run.partitions)
 
 
 def archive_alone(run: Run) -> None:
-    """The archive in one process."""
+    """Measure the archive in one process."""
     write_alone(run.address, run.topic, run.partitions, run.scratch / "files")
 
 
@@ -198,7 +198,7 @@ def copy(sink: str) -> Callable[[Run], None]:
 
 @contextlib.contextmanager
 def target(run: Run) -> Iterator[dict[str, str]]:
-    """A new topic, and the options of either sink for it; it is deleted at the end."""
+    """Yield a new topic, and the options of either sink for it; it is deleted at the end."""
     client = AdminClient({"bootstrap.servers": run.address})
     topic = f"{TARGET}-{uuid.uuid4()}"
     client.create_topics([NewTopic(topic, run.partitions, 1)])[topic].result(WAIT_S)
@@ -362,7 +362,9 @@ def on_broker(peer: Peer, arguments: argparse.Namespace) -> list[dict[str, objec
 
 
 def rows_of(run: Run, arguments: argparse.Namespace, rounds: int) -> Iterator[dict[str, object]]:
-    """The rows that were asked for, on one kind of topic; each is shown as soon as it is there."""
+    """Yield the rows that were asked for, on one kind of topic; each is shown as soon as it is
+    there.
+    """
     for row in ROWS:
         if arguments.rows is not None and row.name not in arguments.rows:
             continue
@@ -379,7 +381,7 @@ def rows_of(run: Run, arguments: argparse.Namespace, rounds: int) -> Iterator[di
 
 
 def render(rows: Sequence[Mapping[str, object]]) -> str:
-    """The table."""
+    """Return the table."""
     lines = [
         f"{'broker':12} {'partitions':>10} {'codec':5} {'row':9} {'ours':>10} {'other':>10} "
         f"{'ratio':>6} {'must':>5} {'aim':>5}  {'':6} {'beside':10} {'alone':>6} "

@@ -169,7 +169,7 @@ def _report(tool: str, profile: Path, top: int) -> None:
 
 
 def summary(stacks: Sequence[str], top: int) -> str:
-    """The dearest functions, alone and with their callees, and lines out of sampled stacks.
+    """Return the dearest functions, alone and with their callees, and lines out of sampled stacks.
 
     A stack is one line `count frame;frame;…`, outermost first, a frame `file:function:line`.
     The frames that every stack has, from main to the event loop, are left out.

@@ -19,7 +19,7 @@ class Results:
         self._samples: dict[str, dict[str, list[float]]] = {broker: {} for broker in brokers}
 
     def add(self, broker: str, metric: str, sample: float) -> None:
-        """One more sample."""
+        """Add one more sample."""
         self._samples[broker].setdefault(metric, []).append(sample)
 
     def note(self, broker: str, subject: str, text: str) -> None:
@@ -27,11 +27,11 @@ class Results:
         self.notes[broker].setdefault(subject, text)
 
     def miss(self, broker: str, reason: str) -> None:
-        """The broker cannot run here."""
+        """Note that the broker cannot run here."""
         self.missing[broker] = reason
 
     def values(self, metric: str) -> dict[str, float]:
-        """The value of each broker that has one."""
+        """Return the value of each broker that has one."""
         return {
             broker: statistics.median(self._samples[broker][metric])
             for broker in self.brokers
@@ -47,7 +47,7 @@ class Results:
         return any(not text.startswith("not ") for text in texts)
 
     def write(self, path: Path, machine: dict[str, object], plan: dict[str, object]) -> None:
-        """Everything, samples included, as JSON."""
+        """Write everything, samples included, as JSON."""
         path.parent.mkdir(parents=True, exist_ok=True)
         document = {
             "machine": machine,

@@ -132,7 +132,7 @@ class Runner:
             child.stop()
 
     def _run_rows(self, session: Session, *, has_load: bool) -> None:
-        """The short rows, which warm the broker up, then the load."""
+        """Run the short rows, which warm the broker up, then the load."""
         self._run_row(session, "memory", _idle_memory)
         self._run_row(session, "raw", raw.measure)
         self._run_row(session, "topics", topics.measure)

@@ -119,7 +119,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(row: Row, peer: Peer, scratch: Path, plan: ScalePlan, results: Results) -> None:
-    """One row on one broker; its files go when it ends."""
+    """Run one row on one broker; its files go when it ends."""
     _say(f"{peer.name}: {row.name}")
     with tempfile.TemporaryDirectory(prefix="broker-", dir=_new_directory(scratch)) as name:
         session = None
@@ -142,7 +142,7 @@ def _new_directory(path: Path) -> Path:
 
 
 def render(results: Results, rows: list[str]) -> str:
-    """One line per metric: a value per broker, the mark, the verdict; notes below."""
+    """Return one line per metric: a value per broker, the mark, the verdict; notes below."""
     lines = [f"{'':38}" + "".join(f"{broker:>14}" for broker in results.brokers) + f"{'mark':>12}"]
     for metric in METRICS:
         if metric.row not in rows:

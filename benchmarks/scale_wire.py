@@ -89,7 +89,7 @@ class Batches:
         self._batch += records
 
     def at(self, timestamp_ms: int) -> bytes:
-        """The batch whose first record has this time."""
+        """Return the batch whose first record has this time."""
         batch = self._batch
         _TIMES.pack_into(batch, _TIMES_AT, timestamp_ms, timestamp_ms + self.count - 1)
         struct.pack_into(">I", batch, _CRC_AT, crc32c.crc32c(memoryview(batch)[_CRC_FROM:]))

@@ -22,7 +22,7 @@ def number(value: float) -> str:
 
 
 def render(results: Results, rows: Iterable[str]) -> str:
-    """The table with its legend, and what is missing from it by name."""
+    """Return the table with its legend, and what is missing from it by name."""
     row_names = set(rows)
     brokers = [broker for broker in results.brokers if broker not in results.missing]
     lines: list[Sequence[str]] = [("", *brokers, "must", "aim", "verdict")]

@@ -78,7 +78,7 @@ def main() -> None:
 
 
 def _folded(frame: FrameType | None) -> str:
-    """The stack that ends in `frame`, outermost first, as `file:function:line;…`."""
+    """Return the stack that ends in `frame`, outermost first, as `file:function:line;…`."""
     frames: list[str] = []
     while frame is not None and len(frames) < _DEPTH:
         code = frame.f_code

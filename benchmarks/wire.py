@@ -177,7 +177,7 @@ def wait_for_leader(
 
 
 def one_record_batch(value: bytes) -> bytes:
-    """A v2 batch with one record, no key, no idempotence, a timestamp of now."""
+    """Return a v2 batch with one record, no key, no idempotence, a timestamp of now."""
     now_ms = time.time_ns() // 1_000_000
     record = b"\0" + varint(0) + varint(0) + varint(-1) + varint(len(value)) + value + varint(0)
     body = _BATCH_AFTER_CRC.pack(0, 0, now_ms, now_ms, -1, -1, -1, 1)
@@ -187,7 +187,7 @@ def one_record_batch(value: bytes) -> bytes:
 
 
 def produce_frame(topic: str, batch: bytes, *, acks: int = 1, partitions: int = 1) -> bytes:
-    """A Produce v9 request with the same batch for each of the first `partitions`."""
+    """Return a Produce v9 request with the same batch for each of the first `partitions`."""
     data = unsigned(len(batch) + 1) + batch + b"\0"
     entries = b"".join(struct.pack(">i", index) + data for index in range(partitions))
     topics = b"\x02" + compact(topic) + unsigned(partitions + 1) + entries + b"\0"
@@ -259,12 +259,12 @@ def string(text: str) -> bytes:
 
 
 def varint(value: int) -> bytes:
-    """A signed number as records have it: zigzag, 7 bits a byte."""
+    """Return a signed number as records have it: zigzag, 7 bits a byte."""
     return unsigned((value << 1) ^ (value >> 63))
 
 
 def unsigned(value: int) -> bytes:
-    """An unsigned number, 7 bits a byte: compact lengths."""
+    """Return an unsigned number, 7 bits a byte: compact lengths."""
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)

@@ -133,7 +133,7 @@ def commit_frame(group_id: str, partitions: range) -> bytes:
 
 
 def codes_of(answer: bytes) -> list[int]:
-    """The error code of each partition of an OffsetCommit v7 answer for the topic."""
+    """Return the error code of each partition of an OffsetCommit v7 answer for the topic."""
     position = 4 + 4 + 2 + len(TOPIC) + 4
     return [code for _, code in struct.iter_unpack(">ih", answer[position:])]
 
@@ -180,7 +180,7 @@ def _wait_for_offsets(port: int) -> float:
 
 
 def _fetch_error(connection: wire.Connection, request: bytes) -> int:
-    """The group's error code, the last two bytes of an OffsetFetch v5 answer."""
+    """Return the group's error code, the last two bytes of an OffsetFetch v5 answer."""
     (code,) = struct.unpack(">h", connection.ask(request)[-2:])
     return int(code)
 

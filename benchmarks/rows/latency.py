@@ -51,7 +51,7 @@ def measure_groups(session: Session) -> None:
 
 
 def percentile(times: list[float], share: float) -> float:
-    """The smallest of `times` that at least `share` of them do not exceed."""
+    """Return the smallest of `times` that at least `share` of them do not exceed."""
     ordered = sorted(times)
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
 
@@ -88,7 +88,7 @@ def _deliver(producer: Producer) -> None:
 
 
 def _sender(producer: Producer) -> Callable[[Consumer], None]:
-    """A function that produces a numbered record and waits until the consumer has that one."""
+    """Return a function that produces a numbered record and waits until the consumer has it."""
     numbers = count()
 
     def send(consumer: Consumer) -> None:
@@ -111,7 +111,7 @@ def _next_record(consumer: Consumer) -> bytes:
 
 
 def _create(session: Session, topic: str) -> None:
-    """The topic with one record in it; it may be there from an earlier row."""
+    """Create the topic with one record in it; it may be there from an earlier row."""
     connection = wire.Connection(session.port)
     try:
         wire.create_topic(connection, topic)

@@ -134,7 +134,7 @@ def _total_at(samples: Sequence[Sample], at_s: float) -> float:
 
 
 def _add(session: Session, tool: str, limit_mb: int, samples: Sequence[Sample]) -> None:
-    """The figures of one throttled run."""
+    """Add the figures of one throttled run."""
     if len(samples) < 2:
         raise RowError(f"{tool} at {limit_mb} MB/s made no progress")
     samples = complete(samples, session.plan.quota_s)
@@ -167,7 +167,7 @@ def _measure_producer(session: Session, connection: wire.Connection, limit_mb: i
 def _watch(
     connection: wire.Connection, topic: str, duration_s: float, check: Callable[[], None]
 ) -> list[Sample]:
-    """The topic's bytes against time, from the moment before the first record comes."""
+    """Return the topic's bytes against time, from the moment before the first record comes."""
     samples: list[Sample] = []
     first = _end_offset(connection, topic)
     deadline = time.perf_counter() + _PATIENCE_S + duration_s
@@ -186,7 +186,7 @@ def _watch(
 
 
 def _fill(session: Session, connection: wire.Connection) -> None:
-    """A topic that the fastest throttled consumer does not read to its end."""
+    """Fill a topic that the fastest throttled consumer does not read to its end."""
     wire.create_topic(connection, _READ_TOPIC)
     limit_mb = max(QUOTA_LIMITS_MB)
     count = int(limit_mb * _MB * (session.plan.quota_s + 2 * WINDOW_S) / RECORD_BYTES)

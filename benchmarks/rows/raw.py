@@ -125,7 +125,7 @@ class RawClient:
         self._socket.sendall(self._frames[start : start + count * self._frame_bytes])
 
     def _check(self, count: int) -> None:
-        """Every answer has its request's correlation id, no error and the next offsets."""
+        """Check that answers have their correlation ids, no error and the next offsets."""
         position = 8 + wire.produce_answer_position(self._topic, self._partitions)
         between = wire.PRODUCE_STRIDE - 10
         rest = self._answer_bytes - position - 10 - (self._partitions - 1) * wire.PRODUCE_STRIDE

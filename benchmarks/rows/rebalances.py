@@ -58,7 +58,7 @@ class Joined(NamedTuple):
 
 
 def connect(port: int, groups: list[str]) -> dict[str, list["Member"]]:
-    """The members of each group, connected: whoever is answered has been let in."""
+    """Return the members of each group, connected: whoever is answered has been let in."""
     waiting: dict[str, list[Member]] = {}
     for group in groups:
         waiting[group] = [Member(port, group) for _ in range(MEMBERS)]
@@ -127,7 +127,7 @@ class Member:
         self._ask(_JOIN_GROUP, 2, body + struct.pack(">i", 0))
 
     def heartbeat_if_due(self, now_s: float) -> None:
-        """A member with its share says that it lives."""
+        """Say that a member with its share lives."""
         if self.shared_generation > 0 and not self._api_key and now_s >= self._next_heartbeat_s:
             self._next_heartbeat_s = now_s + _HEARTBEAT_S
             self._ask(_HEARTBEAT, 1, self._group + self._state())
@@ -186,7 +186,9 @@ class Member:
 
 
 def parse_join(body: bytes) -> Joined:
-    """A JoinGroup v2 answer: throttle time, error, generation, protocol, leader, id, members."""
+    """Return a JoinGroup v2 answer: throttle time, error, generation, protocol, leader, id,
+    members.
+    """
     error, generation = struct.unpack_from(">hi", body, 4)
     _, position = _text(body, 10)
     leader, position = _text(body, position)

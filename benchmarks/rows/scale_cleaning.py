@@ -30,7 +30,7 @@ _AFTER_S = 1.0
 
 
 def measure_retention(session: ScaleSession) -> None:
-    """Everything but the active segment goes at once."""
+    """Measure retention: everything but the active segment goes at once."""
     size_bytes = session.plan.deleted_bytes
     with_producer = _Producer(session)
     try:
@@ -95,7 +95,8 @@ class _Producer:
         self.connection.close()
 
     def percentile(self, is_over: Callable[[], bool], duration_s: float) -> float:
-        """The 99th of the answers' times, ms, until `is_over` (and a second more) or the time is.
+        """Return the 99th of the answers' times, ms, until `is_over` (and a second more) or the
+        time is.
 
         Raises RowError where `is_over` should have come true and did not.
         """

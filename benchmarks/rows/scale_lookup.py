@@ -51,7 +51,9 @@ def _append(connection: wire.Connection, batches: scale_wire.Batches, numbers: r
 
 
 def _median_ms(connection: wire.Connection, batch_count: int, lookups: int) -> float:
-    """Every record has its own millisecond, so the answer is known. Raises RowError."""
+    """Return the median. Every record has its own millisecond, so the answer is known. Raises
+    RowError.
+    """
     chance = random.Random(1)
     last = batch_count * _BATCH_RECORDS
     offsets = [chance.randrange(last) for _ in range(lookups)]

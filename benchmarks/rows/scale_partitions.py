@@ -14,7 +14,7 @@ _ROUNDS = 5
 
 
 def measure(session: ScaleSession) -> None:
-    """The raw rate with one partition, the partitions, the raw rate again."""
+    """Measure the raw rate with one partition, the partitions, the raw rate again."""
     plan = session.plan
     connection = session.connect()
     try:
@@ -51,5 +51,5 @@ def _create(connection: wire.Connection, count: int) -> None:
 
 
 def _best_rate(client: raw.RawClient, duration_s: float) -> float:
-    """The best of several bursts: what disturbs one is not the number of partitions."""
+    """Return the best of several bursts: what disturbs one is not the number of partitions."""
     return max(client.run(_IN_FLIGHT, duration_s).requests_per_s for _ in range(_ROUNDS))

@@ -141,7 +141,7 @@ class ScaleSession:
         return sum(1 for _ in Path(f"/proc/{self.child.pid}/fd").iterdir())
 
     def add(self, metric: str, sample: float) -> None:
-        """One more sample of this broker."""
+        """Add one more sample of this broker."""
         self._results.add(self.peer.name, metric, sample)
 
 

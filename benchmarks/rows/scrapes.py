@@ -43,7 +43,7 @@ _PATHS = {_ALONE: "", _LIVE: "/health/live", _SCRAPED: "/metrics"}
 
 
 def measure(peer: Peer, scratch: Path, results: Results, plan: Plan) -> None:
-    """One broker with its control API. Raises RowError, WireError."""
+    """Measure one broker with its control API. Raises RowError, WireError."""
     if not isinstance(peer, Minibroker):
         results.note(peer.name, "scrapes", "not to be had: it has no such endpoint")
         return
@@ -88,7 +88,7 @@ def is_enough(p99s_ms: dict[str, list[float]], plan: Plan) -> bool:
 
 
 def _rounds(port: int, control: int, plan: Plan) -> dict[str, list[float]]:
-    """The p99s in ms of each kind's blocks, after a round that warms everything up."""
+    """Return the p99s in ms of each kind's blocks, after a round that warms everything up."""
     connection = wire.Connection(port)
     asking = socket.create_connection(("127.0.0.1", control), START_PATIENCE_S)
     try:
@@ -118,7 +118,9 @@ def _scrapes(asking: socket.socket, path: str) -> Stream:
 
 
 def _block(requests: Stream, scrapes: Stream, number: int, *, is_quiet: bool) -> None:
-    """The blocks of a round have the same times. Raises RowError for a wrong answer."""
+    """Send a block of requests and scrapes, at times that hang on its number alone. Raises RowError
+    for a wrong answer.
+    """
     requests.plan(spread(BLOCK_REQUESTS, REQUESTS_PER_S, seed=number))
     scrapes.plan(() if is_quiet else spread(BLOCK_SCRAPES, SCRAPES_PER_S, seed=number))
     run([requests, scrapes])

@@ -25,9 +25,9 @@ class Session(NamedTuple):
 
     @property
     def bootstrap(self) -> str:
-        """The broker's address for a client."""
+        """Return the broker's address for a client."""
         return f"127.0.0.1:{self.port}"
 
     def add(self, metric: str, sample: float) -> None:
-        """One more sample of this broker."""
+        """Add one more sample of this broker."""
         self.results.add(self.broker, metric, sample)

@@ -10,7 +10,7 @@ _WARM_UP = 5
 
 
 def measure(session: Session) -> None:
-    """The median time of `plan.topics` CreateTopics requests with one new topic each."""
+    """Measure the median time of `plan.topics` CreateTopics requests with one new topic each."""
     connection = wire.Connection(session.port)
     try:
         for index in range(_WARM_UP):

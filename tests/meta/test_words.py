@@ -81,7 +81,7 @@ NAMES_OF_OPTIONS = {
 
 ROOM_FILES = sources(*ROOMS)
 
-NAMED_FILES = [*ROOM_FILES, *sources("examples", "tests")]
+NAMED_FILES = [*ROOM_FILES, *sources("examples", "tests", ".ci", "docs/site")]
 """The files whose values and functions are named by nouns and verbs."""
 
 SUBJECTS = re.compile(r"(?:^|[.:;!?] )(?:What|Who|Whom|Whoever|Whatever) (?![^.]*\?)")
@@ -190,7 +190,8 @@ def explained_arguments(docstring: str) -> list[str]:
 def test_a_docstring_explains_arguments_that_exist() -> None:
     places = [
         f"{name_of(path)}:{node.lineno} {name}"
-        for path, node in functions("minibroker")
+        for room in ROOMS
+        for path, node in functions(room)
         for name in explained_arguments(ast.get_docstring(node) or "")
         if name
         not in {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
@@ -211,7 +212,8 @@ def test_a_docstring_opens_with_a_verb_or_a_noun() -> None:
 def test_a_docstring_of_a_function_opens_with_a_verb() -> None:
     places = [
         f"{name_of(path)}:{node.lineno} {text.splitlines()[0]}"
-        for path, node in functions("minibroker")
+        for room in ROOMS
+        for path, node in functions(room)
         if node.name != "__init__"
         and (text := ast.get_docstring(node) or "")
         and OPENINGS_OF_FUNCTIONS.match(text)
