@@ -332,8 +332,8 @@ class Scene:
         answer = self.quietly(
             at, "produce", PRODUCE, topic_data=[{"name": topic, "partition_data": data}], **fields
         )
-        outcome: Answer = answer["responses"][0]["partition_responses"][0]
-        return outcome
+        partition_answer: Answer = answer["responses"][0]["partition_responses"][0]
+        return partition_answer
 
     def offset(
         self, topic: str, timestamp: int, *, at: int, epoch: int = -1, partition: int = 0

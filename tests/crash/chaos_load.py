@@ -233,8 +233,8 @@ class Life:
             for _ in range(self.chance.randrange(1, 4)):
                 await self._write(number, transactional_id, producer, *place)
         is_commit = self.chance.random() < 0.5
-        outcome = "commit" if is_commit else "abort"
-        self.report("ending", number, outcome)
+        ending = "commit" if is_commit else "abort"
+        self.report("ending", number, ending)
         end = EndTxnRequest(
             transactional_id=transactional_id,
             producer_id=producer[0],
@@ -243,7 +243,7 @@ class Life:
         )
         answer = await self.client.call(end, 3)
         assert answer.error_code == 0
-        self.report("ended", number, outcome)
+        self.report("ended", number, ending)
 
     @staticmethod
     def _codes(answer: Any) -> set[ErrorCode]:

@@ -205,8 +205,8 @@ def produce(client: WireClient, value: bytes) -> tuple[int, int]:
         timeout_ms=5000,
         topic_data=[{"name": "disk", "partition_data": [{"index": 0, "records": batch(value)}]}],
     )
-    outcome = answer["responses"][0]["partition_responses"][0]
-    return outcome["error_code"], outcome["base_offset"]
+    partition_answer = answer["responses"][0]["partition_responses"][0]
+    return partition_answer["error_code"], partition_answer["base_offset"]
 
 
 # --- the start ----------------------------------------------------------------------------------

@@ -225,13 +225,13 @@ async def test_a_change_that_cannot_be_is_refused_while_the_broker_runs(
     """Written by another process it is an error in the log, and the listeners stay."""
     async with InProcessBroker(tmp_path) as running, await running.connect() as client:
         old_ports = running.broker.ports
-        values = {"listener.security.protocol.map": "PLAINTEXT:SSL"}
-        code, message = await alter(client, values)
+        settings = {"listener.security.protocol.map": "PLAINTEXT:SSL"}
+        code, message = await alter(client, settings)
         assert (code, message) == (
             42,
             "Security protocol cannot be updated for existing listener ListenerName(PLAINTEXT)",
         )
         with caplog.at_level(logging.ERROR):
-            await running.broker.cluster.alter_config("brokers", "0", values)
+            await running.broker.cluster.alter_config("brokers", "0", settings)
         assert "the values in force stay: Security protocol cannot be updated" in caplog.text
         assert await ports_when_done(running) == old_ports

@@ -81,17 +81,17 @@ def test_the_cleaner_is_shown_once_it_has_worked(kafka_broker: Broker) -> None:
     kafka_broker.create_topic("table", config={"cleanup.policy": "compact"})
     kafka_broker.produce("table", b"v", key=b"k")
     kafka_broker.clock.advance(minutes=1)
-    values = samples(text_of(kafka_broker))
-    assert of("kafka_log_logcleanermanager_max_dirty_percent") in values
-    aside = [name for name in values if "uncleanable" in str(name)]
-    assert [values[name] for name in aside] == [0, 0]
+    figures = samples(text_of(kafka_broker))
+    assert of("kafka_log_logcleanermanager_max_dirty_percent") in figures
+    aside = [name for name in figures if "uncleanable" in str(name)]
+    assert [figures[name] for name in aside] == [0, 0]
 
 
 def test_a_broker_that_compacts_nothing_shows_zeros(kafka_broker: Broker) -> None:
-    values = samples(text_of(kafka_broker))
+    figures = samples(text_of(kafka_broker))
     for name in ("max_clean_time_secs", "cleaner_recopy_percent", "deadthreadcount"):
-        assert values[of(f"kafka_log_logcleaner_{name}")] == 0
-    assert sum("uncleanable_bytes" in str(name) for name in values) == 1
+        assert figures[of(f"kafka_log_logcleaner_{name}")] == 0
+    assert sum("uncleanable_bytes" in str(name) for name in figures) == 1
 
 
 def test_the_age_of_the_metadata_counts_from_the_last_request_of_a_controller(

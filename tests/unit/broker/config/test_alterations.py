@@ -114,21 +114,21 @@ def test_settings_that_a_running_broker_refuses(
 
 
 def test_settings_of_a_listener_that_act_with_its_next_start_are_taken() -> None:
-    values = {
+    settings = {
         "listener.name.a.plain.sasl.jaas.config": "x",
         "listener.name.a.ssl.client.auth": "required",
     }
-    check_broker_values(DynamicConfig(BrokerConfig()), values, per_broker=True)
+    check_broker_values(DynamicConfig(BrokerConfig()), settings, per_broker=True)
 
 
 @pytest.mark.parametrize("per_broker", [True, False])
 def test_settings_that_a_running_broker_takes(per_broker: bool) -> None:
-    values = {
+    settings = {
         "log.segment.bytes": "2000",
         "num.io.threads": "16",
         "listener.name.a.num.network.threads": "5",
         "a.plugins.key": "x",
     }
     dynamic = DynamicConfig(BrokerConfig())
-    check_broker_values(dynamic, values, per_broker=per_broker)
+    check_broker_values(dynamic, settings, per_broker=per_broker)
     assert dynamic.broker is dynamic.static

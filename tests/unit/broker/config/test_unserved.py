@@ -253,12 +253,12 @@ def test_settings_of_a_login_that_needs_no_renewal_are_named(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     prefix = "listener.name.internal.oauthbearer."
-    values = {
+    settings = {
         "sasl.kerberos.min.time.before.relogin": "1",
         f"{prefix}sasl.kerberos.kinit.cmd": "kinit",
         "sasl.kerberos.ticket.renew.jitter": "0.05",  # the default
     }
-    DynamicConfig(BrokerConfig(INTERNAL)).set_cluster_default(values)
+    DynamicConfig(BrokerConfig(INTERNAL)).set_cluster_default(settings)
     assert caplog.messages == [
         f"these settings have no effect: {prefix}sasl.kerberos.kinit.cmd,"
         " sasl.kerberos.min.time.before.relogin"

@@ -168,9 +168,9 @@ def test_far_more_headers_than_bytes_are_refused(rules: AppendRules) -> None:
     def with_headers(count: int) -> bytes:
         """Return a record with so many headers without a value."""
         count_field = bytes((count << 1 & 0x7F | 0x80, count >> 6 & 0x7F | 0x80, count >> 13))
-        fields = bytes((0, 0, 0, 1, 1)) + count_field + bytes((0, 1)) * count
-        size = len(fields)
-        return bytes((size << 1 & 0x7F | 0x80, size >> 6 & 0x7F | 0x80, size >> 13)) + fields
+        body = bytes((0, 0, 0, 1, 1)) + count_field + bytes((0, 1)) * count
+        size = len(body)
+        return bytes((size << 1 & 0x7F | 0x80, size >> 6 & 0x7F | 0x80, size >> 13)) + body
 
     assert code_of(repeated(with_headers(80_000), 1), rules) == ErrorCode.MESSAGE_TOO_LARGE
     contents_of(repeated(with_headers(9_000), 1), rules)

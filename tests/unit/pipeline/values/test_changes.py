@@ -100,8 +100,8 @@ def test_tombstones_by_the_key_of_the_record() -> None:
 
 
 def test_keys_of_several_columns_and_nothing() -> None:
-    values = [row(1, "a"), row(1, "b"), row(1, "a")]
-    assert changes_of(records(values, ROW), ["id", "name"]).rows.to_pylist() == [
+    rows = [row(1, "a"), row(1, "b"), row(1, "a")]
+    assert changes_of(records(rows, ROW), ["id", "name"]).rows.to_pylist() == [
         row(1, "b"),
         row(1, "a"),
     ]

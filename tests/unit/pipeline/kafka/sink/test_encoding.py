@@ -72,14 +72,14 @@ def test_every_record_is_in_a_batch_of_its_partition_in_order(
     longest: int, kind: pa.DataType
 ) -> None:
     chance = random.Random(longest)
-    values = rows(400, longest, chance, kind)
-    columns = [cast("pa.Array", column).to_pylist() for column in values]
+    batch = rows(400, longest, chance, kind)
+    columns = [cast("pa.Array", column).to_pylist() for column in batch]
     expected: dict[Any, list[Any]] = {}
     for topic, partition, key, value, time, headers in zip(*columns, strict=True):
         expected.setdefault((topic, partition), []).append((time, key, value, headers))
 
     counts: dict[Any, list[Any]] = {}
-    for encoded in encode(values, 50_000):
+    for encoded in encode(batch, 50_000):
         records = read(encoded)
         assert [record.offset for record in records] == list(range(encoded.rows))
         assert max(record.timestamp for record in records) == encoded.max_time_ms
