@@ -80,6 +80,15 @@ class Files:
     def size_at(self, path: str) -> int:
         return os.stat(path).st_size
 
+    def shared_file(self, path: str) -> tuple[int, ...] | None:
+        """Return a key that all names of this file have, None where it has no other name.
+
+        The times are in it for file systems that give two files one number.
+        """
+        status = os.stat(path)
+        key = status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns
+        return key if status.st_nlink > 1 else None
+
     def modified_ms(self, path: str) -> int:
         """When the file was last written, milliseconds since the epoch."""
         return os.stat(path).st_mtime_ns // 1_000_000

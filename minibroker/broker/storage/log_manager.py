@@ -42,7 +42,7 @@ from minibroker.broker.storage.log_directory import (
     way_back,
 )
 from minibroker.broker.storage.move_mark import mark_path, read_mark
-from minibroker.broker.storage.partition_metadata import read_metadata
+from minibroker.broker.storage.partition_metadata import SharedMetadata, read_metadata
 from minibroker.broker.storage.removals import Once, RemoveCopyTask, RemoveDirectoryTask
 from minibroker.clock import Clock
 from minibroker.kafka.errors import CorruptionError, HalfChangedError, StorageError
@@ -181,6 +181,8 @@ class LogManager:
         it."""
         self._checkpoints = Checkpoints(self.high_watermark_of)
         self._namesakes = Namesakes(self.disk.files)
+        self._shared_metadata: SharedMetadata | None = None
+        """Set while `load` runs."""
         self._high_watermark_of: Callable[[TopicPartition], int | None] | None = None
 
     def open(self) -> None:
@@ -274,6 +276,7 @@ class LogManager:
         deleted: list[tuple[TopicPartition, str]] = []
         copies: list[str] = []
         marked: list[Callable[[], None]] = []
+        self._shared_metadata = SharedMetadata(self.disk.files)
         self._in_each(lambda directory: self._load_directory(directory, deleted, copies, marked))
         for task in marked:
             task()
@@ -284,6 +287,7 @@ class LogManager:
                 self._take_back(name, path)
             else:
                 self._disk_under(path).worker.run_later(RemoveDirectoryTask(self.disk.files, path))
+        self._shared_metadata = None
         for path in copies:  # not before: a copy tells what is to be taken back
             self._disk_under(path).worker.run_later(self.remove_copy(path))
 
@@ -354,7 +358,14 @@ class LogManager:
     def _load_one(self, name: TopicPartition, path: str, checkpointed: Checkpointed) -> None:
         namesake = self.logs.get(name)
         if namesake is None:
-            self._open_log(name, path, self._config_of(name.topic), checkpointed)
+            metadata = self._shared_metadata
+            self._open_log(
+                name,
+                path,
+                self._config_of(name.topic),
+                checkpointed,
+                topic_id=metadata.read(path) if metadata is not None else None,
+            )
         elif self._is_moved(path):
             remove = self._take_out(namesake, names.DELETE_DIRECTORY)
             self._sync(namesake.log_directory)
@@ -427,6 +438,7 @@ class LogManager:
         checkpointed: Checkpointed,
         *,
         is_new: bool = False,
+        topic_id: TopicId | None = None,
     ) -> PartitionLog:
         """Open the log in directory `path`, which is this partition's from now on. Raises
         StorageError.
@@ -442,6 +454,7 @@ class LogManager:
             rules=self.rules_of(config),
             checkpointed=checkpointed,
             is_new=is_new,
+            topic_id=topic_id,
         )
         log.on_unsynced = self._note_unsynced
         self.logs[name] = log

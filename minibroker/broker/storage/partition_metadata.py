@@ -51,6 +51,36 @@ def read_metadata(files: Files, directory: str) -> TopicId | None:
     return topic_id
 
 
+class SharedMetadata:
+    """Reads the files that a start finds, each file once, whatever number of partitions links it.
+
+    Only for while the logs are loaded, when nobody writes or removes such a file.
+    """
+
+    __slots__ = ("_files", "_id_by_file")
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._id_by_file: dict[tuple[int, ...], TopicId] = {}
+
+    def read(self, directory: str) -> TopicId | None:
+        """Return the topic id of a partition's directory, None where no other partition has its
+        file, or where nothing can be read: `PartitionDirectory.topic_id` reads it and says so.
+        """
+        try:
+            file = self._files.shared_file(f"{directory}/{names.PARTITION_METADATA}")
+            if file is None:
+                return None
+            topic_id = self._id_by_file.get(file)
+            if topic_id is None:
+                topic_id = read_metadata(self._files, directory)
+        except (OSError, CorruptionError):
+            return None
+        if topic_id is not None:
+            self._id_by_file[file] = topic_id
+        return topic_id
+
+
 class MetadataWriter:
     """Writes the files of new partitions. For one thread at a time."""
 

@@ -48,7 +48,7 @@ from minibroker.broker.storage.tasks import CreateTask
 from minibroker.broker.storage.txn_index import AbortedTransaction, aborted_transaction
 from minibroker.clock import Clock
 from minibroker.kafka.errors import CorruptionError, StorageError
-from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicPartition
+from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicId, TopicPartition
 from minibroker.kafka.records.batch import CONTROL_FLAG, LENGTH_FIELD_END, TRANSACTIONAL_FLAG
 
 if TYPE_CHECKING:
@@ -226,16 +226,25 @@ def load_log(
     rules: AppendRules,
     checkpointed: Checkpointed,
     is_new: bool = False,
+    topic_id: TopicId | None = None,
 ) -> PartitionLog:
     """Open the log in `directory`, which exists; recover it if it was not closed cleanly.
 
-    `is_new`: the directory was made just now and is empty; then nothing is looked for.
+    `is_new`: the directory was made just now and is empty; then nothing is looked for. `topic_id`:
+    the id in its `partition.metadata`, None where it is read when somebody asks for it.
 
     Raises StorageError where files cannot be read or changed.
     """
     try:
         loader = _Loader(
-            disk, clock, name, directory, config=config, checkpointed=checkpointed, is_new=is_new
+            disk,
+            clock,
+            name,
+            directory,
+            config=config,
+            checkpointed=checkpointed,
+            is_new=is_new,
+            topic_id=ZERO_TOPIC_ID if is_new else topic_id,
         )
         return loader.load(rules)
     except (OSError, CorruptionError) as error:
@@ -258,8 +267,10 @@ class _Loader:
         config: TopicConfig,
         checkpointed: Checkpointed,
         is_new: bool,
+        topic_id: TopicId | None,
     ) -> None:
         self.is_new = is_new
+        self.topic_id = topic_id
         self.disk = disk
         self.files = disk.files
         self.now_ms = clock.now_ms()
@@ -297,7 +308,7 @@ class _Loader:
             self.disk,
             self.name,
             self.directory,
-            ZERO_TOPIC_ID if self.is_new else None,
+            self.topic_id,
             # A clean stop syncs nothing of a log that never had a record.
             has_new_names=(
                 self.has_new_names or log_end == 0 or self.checkpointed.synced_to is not None

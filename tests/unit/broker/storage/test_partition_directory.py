@@ -12,7 +12,11 @@ from minibroker.broker.storage import names
 from minibroker.broker.storage.disk import Disk
 from minibroker.broker.storage.files import REAL_FILES, Files
 from minibroker.broker.storage.partition_directory import PartitionDirectory
-from minibroker.broker.storage.partition_metadata import MetadataWriter, read_metadata
+from minibroker.broker.storage.partition_metadata import (
+    MetadataWriter,
+    SharedMetadata,
+    read_metadata,
+)
 from minibroker.kafka.errors import CorruptionError, KafkaError, StorageError
 from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicId, TopicPartition, topic_id_from_text
 from tests.support.faulty_files import FaultyFiles
@@ -185,6 +189,53 @@ def test_a_file_system_without_links_gets_a_file_for_each(tmp_path: Path) -> Non
             raise PermissionError(1, "Operation not permitted", path)
 
     assert len(set(write_all(tmp_path, MetadataWriter(Unlinked()), "t-0", "t-1"))) == 2
+
+
+class NamingFiles(Files):
+    """Notes the files that are opened to read."""
+
+    def __init__(self) -> None:
+        self.opened_paths: list[str] = []
+
+    def open_to_read(self, path: str) -> int:
+        self.opened_paths.append(path)
+        return super().open_to_read(path)
+
+
+def test_a_shared_file_is_read_once(tmp_path: Path) -> None:
+    writer = MetadataWriter(REAL_FILES)
+    write_all(tmp_path, writer, "t-0", "t-1", "t-2")
+    other_id = TopicId(bytes(range(16)))
+    for name in ("u-0", "u-1"):
+        (tmp_path / name).mkdir()
+        writer.write(str(tmp_path / name), other_id)
+    files = NamingFiles()
+    metadata = SharedMetadata(files)
+    directories = [f"{tmp_path}/{name}" for name in ("t-0", "u-0", "t-1", "u-1", "t-2")]
+    topic_ids = [metadata.read(directory) for directory in directories]
+    assert topic_ids == [TOPIC_ID, other_id, TOPIC_ID, other_id, TOPIC_ID]
+    assert files.opened_paths == [
+        f"{tmp_path}/t-0/partition.metadata",
+        f"{tmp_path}/u-0/partition.metadata",
+    ]
+
+
+def test_a_file_that_is_not_shared_is_left_to_whoever_asks_for_it(tmp_path: Path) -> None:
+    write_all(tmp_path, MetadataWriter(REAL_FILES), "t-0")
+    files = NamingFiles()
+    metadata = SharedMetadata(files)
+    assert metadata.read(f"{tmp_path}/t-0") is None
+    assert metadata.read(f"{tmp_path}/nothing-0") is None
+    assert files.opened_paths == []
+
+
+def test_a_damaged_shared_file_is_no_topic_id(tmp_path: Path) -> None:
+    write_all(tmp_path, MetadataWriter(REAL_FILES), "t-0", "t-1")
+    (tmp_path / "t-0" / "partition.metadata").write_text("version: 1")
+    metadata = SharedMetadata(REAL_FILES)
+    assert [metadata.read(f"{tmp_path}/t-{index}") for index in (0, 1)] == [None, None]
+    with pytest.raises(CorruptionError):
+        read_metadata(REAL_FILES, f"{tmp_path}/t-1")
 
 
 def test_after_a_power_cut_a_shared_file_is_whole(tmp_path: Path) -> None:
