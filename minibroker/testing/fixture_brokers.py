@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pytest
@@ -227,9 +228,14 @@ def skip_on_real_kafka(request: pytest.FixtureRequest) -> None:
 
 
 def new_topic(broker: Broker, request: pytest.FixtureRequest) -> str:
-    """Make a topic with one partition, named after the test, and return its name."""
+    """Make a topic with one partition, named after the test, and return its name.
+
+    On a real Kafka the name also has a random part: other processes make topics there, and one
+    that was killed has left some behind.
+    """
     plain = re.sub(r"[^a-zA-Z0-9._-]", "-", request.node.name)[:_TOPIC_NAME_MAX]
-    name = f"{plain}-{next(_numbers)}"
+    is_real = request.config.getoption(OPTION) is not None
+    name = f"{plain}-{f'{token_hex(4)}-' if is_real else ''}{next(_numbers)}"
     broker.create_topic(name)
     return name
 

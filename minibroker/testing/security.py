@@ -151,7 +151,7 @@ def _authority(directory: Path) -> trustme.CA:
         import trustme  # noqa: PLC0415  an extra
     except ImportError:
         raise ConfigError(
-            "certificates for tests need a package: pip install 'minibroker[testing]'"
+            "to make a certificate needs trustme: pip install 'minibroker[security]'"
         ) from None
     certificate, key = directory / CA_FILE, directory / _CA_KEY_FILE
     try:

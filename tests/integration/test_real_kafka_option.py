@@ -188,6 +188,21 @@ def test_a_fault_that_no_request_met_fails_the_test(pytester: pytest.Pytester) -
     result.stdout.fnmatch_lines(["*Fault(Fetch, 0 hits): never met a request*"])
 
 
+def test_a_topic_of_a_killed_run_or_of_another_worker_is_in_nobodys_way(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makepyfile(
+        """
+        def test_it(kafka, kafka_topic):
+            assert sorted(kafka.topics) == sorted([kafka_topic, "test_it-1"])
+        """
+    )
+    with Broker(topics=["test_it-1"]) as broker:
+        result = pytester.runpytest_subprocess(*OPTIONS, f"--kafka={broker.bootstrap}")
+        result.assert_outcomes(passed=1)
+        assert list(broker.topics) == ["test_it-1"]
+
+
 def test_an_address_that_is_none_is_told(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("def test_one(kafka): pass")
     result = pytester.runpytest_subprocess(*OPTIONS, "--kafka=localhost")

@@ -69,7 +69,7 @@ def test_a_missing_package_names_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "trustme", None)
-    with pytest.raises(ConfigError, match=r"pip install 'minibroker\[testing\]'"):
+    with pytest.raises(ConfigError, match=r"trustme: pip install 'minibroker\[security\]'"):
         Security("SSL", tmp_path)
 
 
