@@ -15,7 +15,7 @@ from minibroker.client import admin
 from minibroker.client.client import Client
 from minibroker.client.coordinators import CoordinatorClient
 from minibroker.client.dialogue import BrokerRefusedError
-from minibroker.client.group_details import DEAD, EMPTY, group_details
+from minibroker.client.group_details import DEAD, group_details
 from minibroker.kafka.errors import KafkaError, ProtocolError
 from minibroker.verbs.group_views import lags_of
 
@@ -128,8 +128,9 @@ def group_has_read(client: Client, name: str, most: int) -> Callable[[], str | N
         details = group_details(coordinator, deadline)
         parts = lags_of(client, coordinator, details, deadline)
         if not parts:
-            state = details.state if details.state != DEAD else EMPTY
-            return f"group {name} ({state}) has no offsets and no partitions"
+            if details.state == DEAD:
+                return f"there is no group {name}"
+            return f"group {name} ({details.state}) has no offsets and no partitions"
         missing = [
             f"{part.place} {'nothing committed' if part.lag is None else part.lag}"
             for part in parts

@@ -64,6 +64,8 @@ def test_a_group_is_waited_for(program: Program, broker: Broker) -> None:
     broker.produce("read", [b"x"] * 3, partition=0)
     ran = program.run("wait", "--group", "readers", "-t", "1ms")
     assert "there is no group readers" in ran.errors
+    ran = program.run("wait", "--group", "readers", "--lag", "0", "-t", "1ms")
+    assert "there is no group readers" in ran.errors
     settings = client_settings({"bootstrap.servers": program.bootstrap, "client.id": "c"})
     member = MemberSession(settings, "readers", ["read"])
     partitions = member.join()
