@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 from minibroker.broker.event_loop import cancel_all
 from minibroker.broker.partitions.role import NO_EPOCH, Follower
 from minibroker.broker.replication.leader_session import SESSION_ERRORS, LeaderSession, position_of
-from minibroker.broker.replication.truncation import diverged_at, out_of_range
+from minibroker.broker.replication.truncation import diverged_at, may_differ, out_of_range
 from minibroker.broker.slices import TimeSlice
 from minibroker.client.answer_parts import by_partition, part_of
 from minibroker.kafka.error_codes import ErrorCode
@@ -414,6 +414,8 @@ class Fetcher:
                 self._take_refusal(name, data.error_code)
             elif data.diverging_epoch is not None:
                 self._cut(name, partition, data)
+            elif self._may_differ(position, data.log_start_offset):
+                self._partitions.begin_anew(partition, data.log_start_offset)
             else:
                 records = memoryview(data.records or b"")
                 self._partitions.append_as_follower(
@@ -439,12 +441,22 @@ class Fetcher:
         logger.info("broker %d does not serve %s: error %d", self._leader, name, code)
         self._rest(name)
 
+    @staticmethod
+    def _may_differ(position: FollowerPosition, leader_start_offset: int) -> bool:
+        log = position.partition.log
+        return may_differ(
+            log.epochs.history,
+            log.log_start_offset,
+            log.log_end_offset,
+            leader_epoch=position.leader_epoch,
+            leader_start_offset=leader_start_offset,
+        )
+
     def _cut(self, name: TopicPartition, partition: Partition, data: PartitionData) -> None:
         """Cut the log to where it agrees with the leader's, and ask again from there.
 
         Where the leader has deleted all up to there, nothing shows that they agree. This log begins
-        anew then. Kafka keeps the records below, and a crash that brings an older log start back
-        would show them.
+        anew then (`truncation`).
         """
         leader_has = data.diverging_epoch
         assert leader_has is not None

@@ -4,6 +4,10 @@ A follower sends with each fetch the epoch of its last record. Where the leader'
 that, the leader answers with the largest epoch up to it that it knows, and where that epoch ends
 there (the diverging epoch, KIP-595). The follower cuts its log and asks again, until both agree.
 
+Where the leader has deleted all that the follower has, the two may differ there, and the epochs do
+not say so any more. The follower begins anew. Kafka keeps such records below the start of the log,
+and a crash that brings an older start back would show them.
+
 Source: Kafka AbstractFetcherThread (getOffsetTruncationState, fetchOffsetAndTruncate);
 KIP-101, KIP-279.
 """
@@ -44,6 +48,25 @@ def diverged_at(
         # The follower has not got this epoch: cut to the one below, and ask again from there.
         return min(end_offset, log_end_offset)
     return min(end_offset, leader_end_offset, log_end_offset)
+
+
+def may_differ(
+    epochs: LeaderEpochs,
+    log_start_offset: int,
+    log_end_offset: int,
+    *,
+    leader_epoch: int,
+    leader_start_offset: int,
+) -> bool:
+    """Return whether nothing shows that a follower's log agrees with its leader's, which has
+    deleted all that the follower has.
+
+    A record of the leader's own epoch, `leader_epoch`, would show it. Older epochs that end where
+    the leader's log starts do not: the leader knows no longer where they ended. Logs of message
+    formats without epochs tell nothing either way.
+    """
+    is_all_deleted = log_start_offset < log_end_offset <= leader_start_offset
+    return is_all_deleted and 0 <= epochs.latest_epoch < leader_epoch
 
 
 class Restart(NamedTuple):

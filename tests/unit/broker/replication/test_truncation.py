@@ -6,7 +6,13 @@ from random import Random
 
 import pytest
 
-from minibroker.broker.replication.truncation import UNKNOWN, Restart, diverged_at, out_of_range
+from minibroker.broker.replication.truncation import (
+    UNKNOWN,
+    Restart,
+    diverged_at,
+    may_differ,
+    out_of_range,
+)
 from minibroker.broker.storage.epochs import LeaderEpochs
 
 
@@ -45,6 +51,29 @@ def test_the_log_is_cut_where_both_agree(
         epochs_of(*history), end, 3, leader_epoch=leader_epoch, leader_end_offset=leader_end
     )
     assert cut == expected
+
+
+@pytest.mark.parametrize(
+    ("history", "start", "end", "leader_start", "expected"),
+    [
+        ([(0, 0)], 0, 9, 9, True),
+        # The leader has records of the follower still: they are compared by their epochs.
+        ([(0, 0)], 0, 9, 8, False),
+        # A record of the leader's own epoch stands behind the same records as at the leader.
+        ([(0, 0), (2, 8)], 0, 9, 9, False),
+        # There is nothing that could differ.
+        ([(0, 0)], 9, 9, 9, False),
+        # Message formats without epochs.
+        ([], 0, 9, 9, False),
+    ],
+)
+def test_a_log_whose_records_its_leader_has_deleted_may_differ(
+    history: list[tuple[int, int]], start: int, end: int, leader_start: int, expected: bool
+) -> None:
+    answer = may_differ(
+        epochs_of(*history), start, end, leader_epoch=2, leader_start_offset=leader_start
+    )
+    assert answer is expected
 
 
 Record = tuple[int, int]
