@@ -106,7 +106,7 @@ class Mixed:
 
     def wait_for_isr(self, topic: str, isr: set[int]) -> None:
         wait_until(
-            lambda: {frozenset(each.isrs) for each in self.partitions(topic)} == {isr},
+            lambda: {frozenset(each.isrs) for each in self.partitions(topic)} == {frozenset(isr)},
             f"the ISR of {topic} is {isr}",
             WAIT_S,
         )
