@@ -44,11 +44,12 @@ class Administration:
     ) -> None:
         self._address = clients["bootstrap.servers"]
         self._login = login
-        self._admin = AdminClient(dict(clients))
+        self._clients = dict(clients)
         self._group_ids = list(group_ids)
 
     def change(self, phase: int) -> None:
         """Change everything."""
+        self._admin = AdminClient(self._clients)
         self._change_topics(phase)
         self._change_acls(phase)
         self._change_credentials(phase)

@@ -49,7 +49,8 @@ class HotProducer:
     """An idempotent producer that lives across the switches, and sends while they happen."""
 
     def __init__(self, clients: Mapping[str, str]) -> None:
-        self._producer = Producer({**clients, "enable.idempotence": True, "linger.ms": 1})
+        self._settings = {**clients, "enable.idempotence": True, "linger.ms": 1}
+        self._producer = Producer(self._settings)
         self._deliveries = Deliveries()
         self._count = 0
 
@@ -72,6 +73,10 @@ class HotProducer:
         assert self._deliveries.errors == []
         assert self._deliveries.count == self._count
 
+    def renew(self) -> None:
+        """Let a new producer go on from here; nothing is on its way."""
+        self._producer = Producer(self._settings)
+
     def check(self, clients: Mapping[str, str]) -> None:
         """Check that each number is there once, in order."""
         values = values_of(read_topic(clients, HOT))
@@ -84,8 +89,9 @@ class Transactions:
     across a switch by one that stays.
     """
 
-    def __init__(self, clients: Mapping[str, str]) -> None:
+    def __init__(self, clients: Mapping[str, str], *, lives: bool) -> None:
         self._clients = clients
+        self._lives = lives
         self._expected: dict[str, list[str]] = {PAID: [], ABANDONED: [], LIVING: []}
         self._aborted: dict[str, list[str]] = {PAID: [], ABANDONED: [], LIVING: []}
         self._open: list[str] = []
@@ -109,7 +115,8 @@ class Transactions:
         self._abort(producer, PAID, f"{phase}-refused", COUNT)
         self._commit(producer, PAID, f"{phase}-again", COUNT)
         self._leave(phase)
-        self._live_on(phase)
+        if self._lives:
+            self._live_on(phase)
 
     def _send(self, producer: Producer, topic: str, name: str, count: int) -> list[str]:
         values = [f"{name}-{number}" for number in range(count)]
@@ -257,12 +264,15 @@ class ShareGroup:
 class Work:
     """All clients of a cluster."""
 
-    def __init__(self, clients: Mapping[str, str], protocols: Iterable[str]) -> None:
+    def __init__(
+        self, clients: Mapping[str, str], protocols: Iterable[str], *, lives: bool = True
+    ) -> None:
         """Make the topics.
 
         Args:
             clients: settings for librdkafka; they are right on both sides.
             protocols: of groups, those that both sides have.
+            lives: whether some clients live across the switches, else all are new in each phase.
         """
         self._clients = dict(clients)
         admin = AdminClient(dict(clients))
@@ -274,11 +284,12 @@ class Work:
         for future in admin.create_topics(topics).values():
             future.result(WAIT_S)
         self.hot = HotProducer(clients)
-        self._transactions = Transactions(clients)
+        self._lives = lives
+        self._transactions = Transactions(clients, lives=lives)
         self._groups = [
-            GroupReader(clients, protocol, lives=lives)
+            GroupReader(clients, protocol, lives=is_living)
             for protocol in protocols
-            for lives in (True, False)
+            for is_living in ([True, False] if lives else [False])
         ]
         self._shared = ShareGroup(clients)
         self._numbers: list[str] = []
@@ -289,6 +300,8 @@ class Work:
         """Let every client work once, and end with what it began."""
         self.hot.send()
         self.hot.finish()
+        if not self._lives:
+            self.hot.renew()
         self._number(phase)
         self._transactions.work(phase)
         for group in self._groups:
