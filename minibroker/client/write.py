@@ -15,8 +15,6 @@ Source: Kafka KafkaProducer, BuiltInPartitioner, RecordAccumulator; KIP-98, KIP-
 from __future__ import annotations
 
 import random
-import threading
-import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.client.dialogue import BrokerRefusedError
@@ -56,7 +54,6 @@ BATCH_BYTES: Final = 900_000
 """Bytes of keys, values and headers of a batch, about: below the max.message.bytes of a topic."""
 _OVERHEAD_BYTES: Final = 20
 """Bytes of a record beside its content, about."""
-PAUSE_S: Final = 0.1
 MAKING_S: Final = 30.0
 """Time for brokers to make a topic that is written to."""
 _KEYS_KEPT: Final = 1 << 16
@@ -197,7 +194,7 @@ class TopicWriter:
         Raises KafkaError, OSError, ProtocolError, ConfigError.
         """
         request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
-        deadline = time.monotonic() + self._options.patience_s
+        patience = Patience(self._options.patience_s)
         while True:
             try:
                 answer = self._client.ask_any(request, InitProducerIdResponse, INIT_VERSIONS)
@@ -206,9 +203,9 @@ class TopicWriter:
             code = ErrorCode(answer.error_code)
             if not code:
                 return (answer.producer_id, answer.producer_epoch)
-            if not code.retriable or time.monotonic() >= deadline:
+            if not code.retriable or patience.is_over:
                 raise KafkaError(code, "an id of a producer, for idempotence")
-            threading.Event().wait(PAUSE_S)
+            patience.pause()
 
     # Records.
 
