@@ -178,7 +178,7 @@ class PartitionManager(ClusterListener):
             broker_id,
             logs.clock.now_ms,
             lambda: dynamic.broker.replica_lag_time_max_ms,
-            lambda other: other in image().brokers,
+            lambda: image().brokers,
         )
         """How leaders judge their followers."""
         self.on_role: Callable[[Partition], None] = _have_no_followers
@@ -447,9 +447,10 @@ class PartitionManager(ClusterListener):
     ) -> None:
         """Note that a follower fetches from `offset`, and so has everything before.
 
-        Raises KafkaError(NOT_LEADER_OR_FOLLOWER): that broker has no replica.
+        Raises KafkaError(NOT_LEADER_OR_FOLLOWER): that broker has no replica, or was started again
+        since.
         """
-        partition.follower_fetched(follower.broker_id, offset, log_start_offset)
+        partition.follower_fetched(follower, offset, log_start_offset)
         self.on_follower_fetch(partition, follower)
 
     def with_followers(self) -> Iterator[Partition]:

@@ -25,7 +25,7 @@ from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CorruptionError, KafkaError, StorageError
 
 if TYPE_CHECKING:
-    from minibroker.broker.partitions.replicas import ReplicaRules
+    from minibroker.broker.partitions.replicas import FollowerId, ReplicaRules
     from minibroker.broker.partitions.role import Role
     from minibroker.broker.storage.log_reads import LogPosition, LogRead, TimestampOffset
     from minibroker.broker.storage.partition_log import AppendInfo, PartitionLog
@@ -195,7 +195,7 @@ class Partition:
                 if not was_leader:
                     self.advance_high_watermark(self.log_end_offset)
                 return
-            self.replicas = Replicas(rules)
+            self.replicas = Replicas(rules, self.tell_news)
         is_new_epoch = not was_leader or old_role.epoch != role.epoch
         self.replicas.lead(role, self.log_end_offset, is_new_epoch=is_new_epoch)
         self.advance_high_watermark(self.replicas.own_end_offset)
@@ -569,18 +569,20 @@ class Partition:
                 except Exception:  # not the fault of who appended, nor of the others
                     logger.exception("cannot tell of progress in %s", self)
 
-    def follower_fetched(self, broker_id: int, offset: int, log_start_offset: int) -> None:
-        """Note that the follower `broker_id` fetches from `offset`: it has everything before.
+    def follower_fetched(self, follower: FollowerId, offset: int, log_start_offset: int) -> None:
+        """Note that `follower` fetches from `offset`: it has everything before.
 
-        Raises KafkaError NOT_LEADER_OR_FOLLOWER where that broker has no replica. Source: Kafka
-        Partition.updateFollowerFetchState.
+        Raises KafkaError NOT_LEADER_OR_FOLLOWER where that broker has no replica, or was started
+        again since. Source: Kafka Partition.updateFollowerFetchState.
         """
         replicas = self.replicas
         if replicas is None or not replicas.note_fetch(
-            broker_id, offset, log_start_offset, self.log_end_offset
+            follower, offset, log_start_offset, self.log_end_offset
         ):
             raise KafkaError(
-                ErrorCode.NOT_LEADER_OR_FOLLOWER, f"broker {broker_id} has no replica of {self}"
+                ErrorCode.NOT_LEADER_OR_FOLLOWER,
+                f"broker {follower.broker_id} with epoch {follower.broker_epoch} has no replica of"
+                f" {self}",
             )
         self.advance_high_watermark(replicas.own_end_offset)
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
 UNKNOWN_OFFSET: Final = -1
+NO_BROKER_EPOCH: Final = -1
 
 
 class ReplicaProgress(NamedTuple):
@@ -33,27 +34,26 @@ class ReplicaProgress(NamedTuple):
     """When the last fetch came, 0: none in this epoch."""
     caught_up_ms: int = 0
     """The latest time at which it had everything that the leader had then, 0: never."""
+    broker_epoch: int = NO_BROKER_EPOCH
+    """The registration of the broker that told the offsets; NO_BROKER_EPOCH: not known."""
 
 
-def at_new_epoch(
-    progress: ReplicaProgress,
-    now_ms: int,
-    leader_end_offset: int,
-    *,
-    is_new_leader: bool,
-    in_isr: bool,
-) -> ReplicaProgress:
-    """Return the progress of a follower when an epoch of the leader begins.
+def progress_at_beginning(now_ms: int, *, in_isr: bool) -> ReplicaProgress:
+    """Return the progress of a follower when an epoch of the leader begins, or when the follower
+    was started again.
 
     Followers in the ISR get the whole lag time to show themselves; others count as behind, so that
-    they do not hold the high watermark. A new leader knows no offsets.
+    they do not hold the high watermark. No offset is known.
     """
-    since_ms = now_ms if in_isr else 0
-    if is_new_leader:
-        return ReplicaProgress(caught_up_ms=since_ms)
-    return ReplicaProgress(
-        progress.log_end_offset, progress.log_start_offset, leader_end_offset, since_ms, since_ms
-    )
+    return ReplicaProgress(caught_up_ms=now_ms if in_isr else 0)
+
+
+def is_of_former_process(progress: ReplicaProgress, broker_epoch: int) -> bool:
+    """Return whether the follower told its offsets before its registration with `broker_epoch`.
+
+    A registration that is older than the offsets is news that this broker gets late.
+    """
+    return NO_BROKER_EPOCH < progress.broker_epoch < broker_epoch
 
 
 def fetched(
@@ -63,6 +63,7 @@ def fetched(
     offset: int,
     log_start_offset: int,
     leader_end_offset: int,
+    broker_epoch: int = NO_BROKER_EPOCH,
 ) -> ReplicaProgress:
     """Return the progress of a follower that fetches from `offset` now.
 
@@ -80,13 +81,14 @@ def fetched(
         max(leader_end_offset, progress.leader_end_offset),
         now_ms,
         caught_up_ms,
+        broker_epoch,
     )
 
 
 def was_at_end(progress: ReplicaProgress, at_ms: int) -> ReplicaProgress:
     """Return the progress of a follower that asked for the end of the log again at `at_ms`.
 
-    Nothing that it said before the epoch counts.
+    Nothing that it said before the epoch, or before it was started again, counts.
     """
     if progress.log_end_offset == UNKNOWN_OFFSET:
         return progress

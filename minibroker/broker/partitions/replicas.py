@@ -5,6 +5,10 @@ Stands between the Fetch requests of followers and the high watermark. The rules
 (`replica_progress`), here is what they are applied to. A partition with one replica has none of
 this.
 
+A follower may be started again within an epoch of the leader, with a log that begins earlier or
+ends earlier than it told. Its broker has a new registration then, and the leader forgets what the
+former process told, when it next needs it.
+
 Two sets of replicas matter (KIP-497). `isr` is what the metadata say: acks=all counts it. A replica
 that this leader has asked to take in counts for the high watermark at once, before anybody
 confirms it: the next leader may be that replica.
@@ -25,22 +29,25 @@ from collections import deque
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from minibroker.broker.partitions.replica_progress import (
+    NO_BROKER_EPOCH,
     ReplicaProgress,
-    at_new_epoch,
     fetched,
     high_watermark,
+    is_of_former_process,
     isr_size_min_of,
     low_watermark,
     may_join,
     out_of_sync,
+    progress_at_beginning,
     was_at_end,
 )
 from minibroker.kafka.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from asyncio import TimerHandle
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
+    from minibroker.broker.cluster.image import BrokerInfo
     from minibroker.broker.partitions.role import Leader
 
 
@@ -125,8 +132,12 @@ class ReplicaRules(NamedTuple):
     """The broker's clock, milliseconds."""
     lag_ms_max: Callable[[], int]
     """`replica.lag.time.max.ms`, as it is now."""
-    is_alive: Callable[[int], bool]
-    """Broker id → whether it is registered: only then may it join."""
+    brokers: Callable[[], Mapping[int, BrokerInfo]]
+    """The registered brokers by id: only they may join. A change makes another mapping."""
+
+    def is_alive(self, broker_id: int) -> bool:
+        """Return whether a broker is registered."""
+        return broker_id in self.brokers()
 
 
 class FollowerId(NamedTuple):
@@ -160,9 +171,11 @@ class Replicas:
     """Owned by the loop."""
 
     __slots__ = (
+        "_brokers",
         "_epoch_start_offset",
         "_isr_has_others",
         "_joining",
+        "_on_forgotten",
         "_replica_count",
         "_rules",
         "_waiting",
@@ -172,10 +185,15 @@ class Replicas:
         "own_end_offset",
     )
 
-    def __init__(self, rules: ReplicaRules) -> None:
-        self._rules = rules  # constant after construction
+    def __init__(self, rules: ReplicaRules, on_forgotten: Callable[[], None]) -> None:
+        """Call `on_forgotten` when a follower has to tell its offsets again."""
+        self._rules = rules  # constant after construction, as is the next
+        self._on_forgotten = on_forgotten
+        self._brokers = rules.brokers()
+        """The registrations that `followers` were compared with."""
         self.followers: dict[int, ReplicaProgress] = {}
-        """Broker id → progress, of each replica but this broker."""
+        """Broker id → progress, of each replica but this broker. `forget_restarted` comes before a
+        decision from it."""
         self.isr: frozenset[int] = frozenset()
         """Replicas in sync, as the metadata say."""
         self.own_end_offset = 0
@@ -209,13 +227,7 @@ class Replicas:
         self.followers = {
             broker_id: self.followers[broker_id]
             if broker_id in self.followers and not is_new_epoch
-            else at_new_epoch(
-                ReplicaProgress(),
-                now_ms,
-                log_end_offset,
-                is_new_leader=True,
-                in_isr=broker_id in self.isr,
-            )
+            else progress_at_beginning(now_ms, in_isr=broker_id in self.isr)
             for broker_id in others
         }
         self._isr_has_others = not self.isr <= {rules.broker_id, *others}
@@ -229,19 +241,50 @@ class Replicas:
 
     # Followers.
 
+    def forget_restarted(self) -> None:
+        """Forget the offsets of followers that are registered anew since they told them."""
+        brokers = self._rules.brokers()
+        if brokers is self._brokers:
+            return
+        self._brokers = brokers
+        restarted_ids = [
+            broker_id
+            for broker_id, progress in self.followers.items()
+            if broker_id in brokers and is_of_former_process(progress, brokers[broker_id].epoch)
+        ]
+        for broker_id in restarted_ids:
+            self.followers[broker_id] = progress_at_beginning(
+                self._rules.now_ms(), in_isr=broker_id in self.isr
+            )
+        if restarted_ids:
+            self._on_forgotten()
+
     def note_fetch(
-        self, broker_id: int, offset: int, log_start_offset: int, leader_end_offset: int
+        self, follower: FollowerId, offset: int, log_start_offset: int, leader_end_offset: int
     ) -> bool:
-        """Note that a follower fetches from `offset`; False: this broker has no replica."""
+        """Note that a follower fetches from `offset`.
+
+        False: this broker has no replica, or was started again since it sent the request. Source:
+        Kafka 4 Replica.updateFetchStateOrThrow.
+        """
+        self.forget_restarted()
+        broker_id, broker_epoch = follower
         progress = self.followers.get(broker_id)
         if progress is None:
             return False
+        broker = self._brokers.get(broker_id)
+        if broker is not None:
+            if broker_epoch == NO_BROKER_EPOCH:
+                broker_epoch = broker.epoch
+            elif broker_epoch < broker.epoch:
+                return False
         self.followers[broker_id] = fetched(
             progress,
             self._rules.now_ms(),
             offset=offset,
             log_start_offset=log_start_offset,
             leader_end_offset=leader_end_offset,
+            broker_epoch=broker_epoch,
         )
         return True
 
@@ -262,6 +305,7 @@ class Replicas:
         """
         if self._isr_has_others:
             return current
+        self.forget_restarted()
         rules = self._rules
         return high_watermark(
             current,
@@ -293,6 +337,7 @@ class Replicas:
 
     def isr_without_slow(self, log_end_offset: int) -> list[int] | None:
         """Return the ISR without those that fell behind; None: nobody did."""
+        self.forget_restarted()
         slow_replicas = out_of_sync(
             self._rules.broker_id,
             followers=self.followers,
@@ -316,6 +361,7 @@ class Replicas:
         Others may stay behind for ever, and so would a consumer that reads from them. Source: Kafka
         ReplicaManager.findPreferredReadReplica.
         """
+        self.forget_restarted()
         for broker_id, progress in self.followers.items():
             is_there = progress.log_start_offset <= offset <= progress.log_end_offset
             if is_there and broker_id in self.isr:
@@ -325,6 +371,7 @@ class Replicas:
 
     def low_watermark(self, leader_start_offset: int) -> int:
         """Return the lowest log start offset of all live replicas."""
+        self.forget_restarted()
         return low_watermark(
             leader_start_offset, followers=self.followers, is_alive=self._rules.is_alive
         )

@@ -12,6 +12,7 @@ from minibroker.broker.groups.offsets import CommittedOffset
 from minibroker.broker.groups.records import decode_record, encode_offset_key, encode_offset_value
 from minibroker.broker.groups.shard import GroupShard
 from minibroker.broker.partitions.coordinator_runtime import CoordinatorRuntime
+from minibroker.broker.partitions.replicas import FollowerId
 from minibroker.broker.slices import run_all
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
@@ -118,12 +119,12 @@ def test_an_offset_that_followers_lack_does_not_expire(world: World) -> None:
     key = ("g", "t", 0)
     partition = world.partition(TOPIC)
     bench.commit(key, 5)
-    partition.follower_fetched(1, partition.log_end_offset, 0)
+    partition.follower_fetched(FollowerId(1, -1), partition.log_end_offset, 0)
     world.clock.advance(HOUR_MS)
     bench.commit(key, 6)
     assert sum(bench.shard.expire(HOUR_MS)) == 0
     assert bench.visible(key) == 5
-    partition.follower_fetched(1, partition.log_end_offset, 0)
+    partition.follower_fetched(FollowerId(1, -1), partition.log_end_offset, 0)
     assert bench.visible(key) == bench.committed(key) == 6
     assert bench.replayed().offsets.of_group("g") == bench.shard.offsets.of_group("g")
 
@@ -136,7 +137,7 @@ def test_a_group_that_is_deleted_stays_so_when_its_last_commit_becomes_visible(
     bench.commit(key, 5)
     assert sum(bench.shard.delete_group(bench.shard.groups["g"])) == 1
     partition = world.partition(TOPIC)
-    partition.follower_fetched(1, partition.log_end_offset, 0)
+    partition.follower_fetched(FollowerId(1, -1), partition.log_end_offset, 0)
     assert bench.committed(key) is bench.visible(key) is None
     assert not bench.shard.groups
     assert not bench.replayed().offsets.of_group("g")
@@ -152,7 +153,7 @@ def test_readers_see_each_offset_when_it_is_visible_and_not_before(world: World)
         ends.append(partition.log_end_offset)
     assert (bench.committed(key), bench.visible(key)) == (7, None)
     for end, offset in zip(ends, (5, 6, 7), strict=True):
-        partition.follower_fetched(1, end, 0)
+        partition.follower_fetched(FollowerId(1, -1), end, 0)
         assert bench.visible(key) == offset
 
 

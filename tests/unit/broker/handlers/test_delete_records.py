@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minibroker.broker.cluster.image import BrokerInfo
 from minibroker.broker.handlers import delete_records
+from minibroker.broker.partitions.replicas import FollowerId
 from minibroker.broker.partitions.role import Follower, Leader, OfflineReason, go_offline
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.protocol.messages.delete_records import (
@@ -98,12 +100,14 @@ async def led(running: InProcessBroker, client: RawClient) -> Partition:
     """Return `t`-0 with three records; broker 9 has fetched them all."""
     await fill(client, b"a", b"b", b"c")
     partition = running.partitions.get("t", 0)
-    rules = running.partitions.replica_rules._replace(is_alive=lambda _: True)
+    rules = running.partitions.replica_rules._replace(
+        brokers=lambda: {FOLLOWER: BrokerInfo(FOLLOWER, ())}
+    )
     both = [rules.broker_id, FOLLOWER]
     role = partition.role
     assert isinstance(role, Leader)
     partition.take_role(role._replace(replicas=both, metadata_isr=both), rules)
-    partition.follower_fetched(FOLLOWER, 3, 0)
+    partition.follower_fetched(FollowerId(FOLLOWER, -1), 3, 0)
     return partition
 
 
@@ -126,9 +130,9 @@ async def test_the_answer_waits_until_the_follower_has_deleted(
 ) -> None:
     task = await deleting(client, led)
     assert led.replicas is not None
-    led.follower_fetched(FOLLOWER, 3, 1)
+    led.follower_fetched(FollowerId(FOLLOWER, -1), 3, 1)
     assert len(led.replicas.deletions) == 1
-    led.follower_fetched(FOLLOWER, 3, 2)
+    led.follower_fetched(FollowerId(FOLLOWER, -1), 3, 2)
     assert outcome(await task) == (0, 2)
 
 
@@ -137,7 +141,7 @@ async def test_a_wait_for_followers_takes_no_place_of_a_task(
 ) -> None:
     task = await deleting(client, led)
     assert running.server.connections._tasks_running == 0
-    led.follower_fetched(FOLLOWER, 3, 2)
+    led.follower_fetched(FollowerId(FOLLOWER, -1), 3, 2)
     await task
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minibroker.broker.partitions.replicas import FollowerId
 from minibroker.broker.partitions.role import Follower, Leader
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.protocol.messages.list_offsets import (
@@ -167,7 +168,7 @@ async def test_the_end_is_not_available_below_the_start_of_an_epoch(
     if version >= 9:
         assert await time_and_offset(client, -5, version) == (-1, -1)
 
-    partition.follower_fetched(9, 3, 0)
+    partition.follower_fetched(FollowerId(9, -1), 3, 0)
     assert await time_and_offset(client, LATEST, version) == (-1, 3)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.broker.cluster.image import BrokerInfo, Endpoint
+from minibroker.broker.partitions.replicas import FollowerId
 from minibroker.broker.partitions.role import Leader
 from tests.support.in_process import START_MS, batch_of
 from tests.support.record_requests import asking, fill, first, part, parts_of_answer
@@ -34,7 +35,7 @@ async def partition(running: InProcessBroker, client: RawClient) -> Partition:
     lead(running, led, isr=[0, 7, 8])
     for broker_id in (7, 8):
         register(running, broker_id)
-        led.follower_fetched(broker_id, 3, 0)
+        led.follower_fetched(FollowerId(broker_id, -1), 3, 0)
     return led
 
 
@@ -96,7 +97,7 @@ async def test_a_follower_has_to_be_in_sync_and_to_have_the_offset(
     partition.append(memoryview(batch_of(b"d")), 1, START_MS, Claim())
     running.partitions.commit()
     assert await preferred(client, offset=4) == READ_HERE
-    partition.follower_fetched(7, 4, 2)
+    partition.follower_fetched(FollowerId(7, -1), 4, 2)
     assert await preferred(client, offset=4) == 7
     assert await preferred(client, offset=1) == READ_HERE
 
@@ -114,13 +115,13 @@ async def test_the_most_advanced_then_the_latest_caught_up_is_preferred(
     running: InProcessBroker, partition: Partition, client: RawClient, clock: ManualClock
 ) -> None:
     clock.advance(10)
-    partition.follower_fetched(7, 3, 0)
+    partition.follower_fetched(FollowerId(7, -1), 3, 0)
     assert await preferred(client) == 7
     partition.append(memoryview(batch_of(b"d")), 1, START_MS, Claim())
     running.partitions.commit()
-    partition.follower_fetched(8, 4, 0)
+    partition.follower_fetched(FollowerId(8, -1), 4, 0)
     clock.advance(10)
-    partition.follower_fetched(7, 3, 0)
+    partition.follower_fetched(FollowerId(7, -1), 3, 0)
     assert await preferred(client) == 8
 
 
@@ -130,11 +131,11 @@ async def test_a_session_tells_it_once_a_follower_has_caught_up(
     partition.append(memoryview(batch_of(b"d")), 1, START_MS, Claim())
     running.partitions.commit()
     for broker_id in (7, 8):
-        partition.follower_fetched(broker_id, 3, 0)
+        partition.follower_fetched(FollowerId(broker_id, -1), 3, 0)
     first_answer = await fetch(client, part(offset=4), session=(0, 0))
     assert first(first_answer).preferred_read_replica == READ_HERE
     assert parts_of_answer(await fetch(client, session=(first_answer.session_id, 1))) == {}
-    partition.follower_fetched(7, 4, 0)
+    partition.follower_fetched(FollowerId(7, -1), 4, 0)
     for epoch in (2, 3):  # as often as the consumer asks here
         answer = await fetch(client, session=(first_answer.session_id, epoch))
         assert first(answer).preferred_read_replica == 7

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minibroker.broker.cluster.image import BrokerInfo
 from minibroker.broker.partitions.partition import Partition
+from minibroker.broker.partitions.replicas import FollowerId
 from minibroker.broker.partitions.role import Leader
 from minibroker.broker.storage.files import Files
 from minibroker.kafka.error_codes import ErrorCode
@@ -160,7 +162,7 @@ async def test_a_wait_for_followers_takes_no_place_of_a_task(
 ) -> None:
     """Otherwise `queued.max.requests` producers of a slow follower would hold up all others."""
     partition = running.partitions.get("t", 0)
-    rules = running.partitions.replica_rules._replace(is_alive=lambda _: True)
+    rules = running.partitions.replica_rules._replace(brokers=lambda: {9: BrokerInfo(9, ())})
     role = partition.role
     assert isinstance(role, Leader)
     both = [rules.broker_id, 9]
@@ -171,7 +173,7 @@ async def test_a_wait_for_followers_takes_no_place_of_a_task(
     assert partition.replicas is not None
     await eventually(lambda: partition.replicas._waiting)
     await eventually(lambda: not running.server.connections._tasks_running)
-    partition.follower_fetched(9, count, 0)
+    partition.follower_fetched(FollowerId(9, -1), count, 0)
     (topic,) = (await client.receive()).responses
     assert topic.partition_responses[0].error_code == 0
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.broker.partitions.coordinator_runtime import CoordinatorRuntime, WriteTimeout
+from minibroker.broker.partitions.replicas import FollowerId
 from minibroker.broker.timers import Timers
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, StorageError
@@ -79,7 +80,7 @@ class Bench:
 
     def follow(self, end_offset: int) -> None:
         """Broker 1 has everything below `end_offset`."""
-        self.world.partition(TOPIC).follower_fetched(1, end_offset, 0)
+        self.world.partition(TOPIC).follower_fetched(FollowerId(1, -1), end_offset, 0)
 
     def write(self, key: bytes) -> None:
         """Record a letter."""

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from minibroker.broker.cluster.image import BrokerInfo
 from minibroker.broker.partitions.partition import READ_COMMITTED, READ_UNCOMMITTED
+from minibroker.broker.partitions.replicas import FollowerId
 from minibroker.broker.storage import log_reads
 from minibroker.broker.storage.segment import Segment
 from minibroker.kafka.error_codes import ErrorCode
@@ -19,6 +21,17 @@ from tests.unit.broker.partitions.conftest import Claim, partition_image
 
 if TYPE_CHECKING:
     from tests.unit.broker.partitions.conftest import World
+
+
+class CountingWatcher:
+    def __init__(self) -> None:
+        self.count = 0
+
+    def on_progress(self) -> None:
+        self.count += 1
+
+    def complete(self) -> None:
+        pytest.fail("the partition does not go away")
 
 
 def test_leader_epochs_are_compared(world: World) -> None:
@@ -56,17 +69,39 @@ def test_readers_see_what_all_replicas_in_sync_have(world: World) -> None:
     world.append(b"y")
     world.manager.commit()
     assert (partition.log_end_offset, partition.high_watermark) == (2, 0)
-    partition.follower_fetched(1, 1, 0)
+    partition.follower_fetched(FollowerId(1, -1), 1, 0)
     assert partition.high_watermark == 1
-    partition.follower_fetched(1, 2, 0)
+    partition.follower_fetched(FollowerId(1, -1), 2, 0)
     assert partition.high_watermark == 2
 
 
 def test_a_broker_without_a_replica_is_no_follower(world: World) -> None:
     world.create("t", partition_image(replicas=(0, 1), isr=(0, 1)))
     with pytest.raises(KafkaError) as caught:
-        world.partition().follower_fetched(2, 0, 0)
+        world.partition().follower_fetched(FollowerId(2, -1), 0, 0)
     assert caught.value.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_the_sessions_look_again_at_a_follower_that_is_registered_anew(world: World) -> None:
+    """A follower that only lost its registration is at the end, so its session does not look at the
+    partition any more. Nothing else would tell the leader the offsets again.
+    """
+    world.create("t", partition_image(replicas=(0, 1), isr=(0, 1)))
+    world.image.brokers = {1: BrokerInfo(1, (), epoch=100)}
+    partition = world.partition()
+    partition.follower_fetched(FollowerId(1, 100), 0, 0)
+    watcher = CountingWatcher()
+    partition.watch(watcher)
+    assert partition.low_watermark == 0
+    assert watcher.count == 0
+    world.image.brokers = {1: BrokerInfo(1, (), epoch=200)}
+    assert partition.low_watermark == -1
+    assert watcher.count == 1
+    with pytest.raises(KafkaError) as caught:
+        partition.follower_fetched(FollowerId(1, 100), 0, 0)
+    assert caught.value.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    partition.follower_fetched(FollowerId(1, 200), 0, 0)
+    assert partition.low_watermark == 0
 
 
 def test_without_the_slow_follower_in_the_isr_readers_see_everything(world: World) -> None:

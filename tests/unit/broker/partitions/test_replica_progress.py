@@ -7,14 +7,15 @@ from hypothesis import strategies as st
 
 from minibroker.broker.partitions.replica_progress import (
     ReplicaProgress,
-    at_new_epoch,
     fetched,
     high_watermark,
     is_caught_up,
+    is_of_former_process,
     isr_size_min_of,
     low_watermark,
     may_join,
     out_of_sync,
+    progress_at_beginning,
     was_at_end,
 )
 
@@ -73,19 +74,16 @@ def test_a_follower_with_every_record_is_caught_up_however_long_ago() -> None:
 
 
 def test_a_new_leader_knows_no_offsets() -> None:
-    progress = fetch(ReplicaProgress(), 10, 10)
-    fresh = at_new_epoch(progress, NOW_MS, 10, is_new_leader=True, in_isr=True)
-    assert fresh == ReplicaProgress(caught_up_ms=NOW_MS)
-    behind = at_new_epoch(progress, NOW_MS, 10, is_new_leader=True, in_isr=False)
-    assert behind == ReplicaProgress()
+    assert progress_at_beginning(NOW_MS, in_isr=True) == ReplicaProgress(caught_up_ms=NOW_MS)
+    assert progress_at_beginning(NOW_MS, in_isr=False) == ReplicaProgress()
 
 
-def test_a_leader_elected_again_keeps_the_offsets_it_knows() -> None:
-    progress = fetch(ReplicaProgress(), 10, 12)
-    renewed = at_new_epoch(progress, NOW_MS + 5, 15, is_new_leader=False, in_isr=True)
-    assert renewed == ReplicaProgress(10, 0, 15, NOW_MS + 5, NOW_MS + 5)
-    behind = at_new_epoch(progress, NOW_MS + 5, 15, is_new_leader=False, in_isr=False)
-    assert behind == ReplicaProgress(10, 0, 15, 0, 0)
+def test_offsets_of_an_older_registration_are_those_of_a_former_process() -> None:
+    progress = ReplicaProgress(10, 0, 10, NOW_MS, NOW_MS, broker_epoch=7)
+    assert is_of_former_process(progress, 8)
+    assert not is_of_former_process(progress, 7)
+    assert not is_of_former_process(progress, 6)  # the registration is news that comes late
+    assert not is_of_former_process(ReplicaProgress(), 8)
 
 
 # All of them.
@@ -170,10 +168,9 @@ class Partition:
 
     def elect(self) -> None:
         self.epoch_start = self.end
-        for broker_id, progress in self.followers.items():
-            self.followers[broker_id] = at_new_epoch(
-                progress, self.now_ms, self.end, is_new_leader=False, in_isr=broker_id in self.isr
-            )
+        for broker_id in self.followers:
+            in_isr = broker_id in self.isr
+            self.followers[broker_id] = progress_at_beginning(self.now_ms, in_isr=in_isr)
 
     def append(self, count: int) -> None:
         self.end += count

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from minibroker.broker.cluster.image import BrokerInfo
 from minibroker.broker.partitions.replicas import (
     INVALID_LOW_WATERMARK,
+    FollowerId,
     RecordDeletions,
     ReplicaRules,
     Replicas,
@@ -75,7 +77,6 @@ async def test_an_answer_that_nobody_waits_for_any_more_holds_nothing() -> None:
 
 
 LAG_MS = 30_000
-DEAD = 2
 
 
 @pytest.fixture
@@ -83,12 +84,32 @@ def clock() -> ManualClock:
     return ManualClock()
 
 
+class Registrations:
+    """The brokers that are registered, as the leader knows them."""
+
+    def __init__(self) -> None:
+        self.brokers = {broker_id: BrokerInfo(broker_id, (), epoch=100) for broker_id in (0, 1)}
+        self.forgotten_count = 0
+
+    def restart(self, broker_id: int, epoch: int) -> None:
+        """Register a broker anew."""
+        self.brokers = {**self.brokers, broker_id: BrokerInfo(broker_id, (), epoch=epoch)}
+
+    def note_forgotten(self) -> None:
+        self.forgotten_count += 1
+
+
 @pytest.fixture
-def replicas(clock: ManualClock) -> Replicas:
+def registrations() -> Registrations:
+    """Brokers 0 and 1 live, broker 2 is dead."""
+    return Registrations()
+
+
+@pytest.fixture
+def replicas(clock: ManualClock, registrations: Registrations) -> Replicas:
     """Broker 0 leads from offset 10 on, brokers 1 and 2 follow, all are in sync."""
-    new_replicas = Replicas(
-        ReplicaRules(0, clock.now_ms, lambda: LAG_MS, lambda broker_id: broker_id != DEAD)
-    )
+    rules = ReplicaRules(0, clock.now_ms, lambda: LAG_MS, lambda: registrations.brokers)
+    new_replicas = Replicas(rules, registrations.note_forgotten)
     new_replicas.lead(leader(isr=[0, 1, 2]), 10, is_new_epoch=True)
     return new_replicas
 
@@ -98,7 +119,7 @@ def leader(isr: list[int], start_offset: int = 10) -> Leader:
 
 
 def fetch(replicas: Replicas, broker_id: int, offset: int, end: int = 20) -> None:
-    assert replicas.note_fetch(broker_id, offset, 0, end)
+    assert replicas.note_fetch(FollowerId(broker_id, -1), offset, 0, end)
 
 
 def test_the_high_watermark_is_what_all_in_sync_have(replicas: Replicas) -> None:
@@ -141,7 +162,7 @@ def test_a_member_of_the_isr_that_is_no_replica_holds_the_high_watermark(
 
 
 def test_a_stranger_is_no_follower(replicas: Replicas) -> None:
-    assert not replicas.note_fetch(7, 10, 0, 20)
+    assert not replicas.note_fetch(FollowerId(7, -1), 10, 0, 20)
 
 
 def test_a_follower_joins_when_it_has_what_is_committed(
@@ -235,8 +256,8 @@ def test_a_follower_was_at_the_end_until_its_last_request(
 
 def test_only_followers_in_sync_that_have_an_offset_are_read_from(replicas: Replicas) -> None:
     assert list(replicas.in_sync_at(10)) == []  # nobody has fetched in this epoch
-    replicas.note_fetch(1, 15, 12, 20)
-    replicas.note_fetch(2, 20, 0, 20)
+    replicas.note_fetch(FollowerId(1, -1), 15, 12, 20)
+    replicas.note_fetch(FollowerId(2, -1), 20, 0, 20)
     assert [broker_id for broker_id, _ in replicas.in_sync_at(16)] == [2]
     assert [broker_id for broker_id, _ in replicas.in_sync_at(12)] == [1, 2]
     replicas.lead(leader(isr=[0, 1]), 20, is_new_epoch=False)
@@ -250,10 +271,10 @@ async def test_records_are_deleted_once_all_live_replicas_start_behind_them(
     done = replicas.deletions.wait(12, result, LATER_MS)
     replicas.complete_deletions(12)
     assert not done.done()  # broker 1 has not fetched yet, broker 2 is dead
-    replicas.note_fetch(1, 20, 11, 20)
+    replicas.note_fetch(FollowerId(1, -1), 20, 11, 20)
     replicas.complete_deletions(12)
     assert not done.done()
-    replicas.note_fetch(1, 20, 12, 20)
+    replicas.note_fetch(FollowerId(1, -1), 20, 12, 20)
     replicas.complete_deletions(12)
     assert done.done()
     assert (result.error_code, result.low_watermark) == (0, 12)
@@ -265,3 +286,81 @@ async def test_deletions_are_refused_when_another_broker_leads(replicas: Replica
     replicas.refuse_waiting()
     assert result.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert done.done()
+
+
+# A follower that was started again.
+
+
+async def test_records_are_not_deleted_by_what_a_former_process_told(
+    replicas: Replicas, registrations: Registrations
+) -> None:
+    """The new process may begin with an older log start offset than the former one told."""
+    result = DeleteRecordsPartitionResult()
+    replicas.note_fetch(FollowerId(1, 100), 20, 12, 20)
+    registrations.restart(1, 200)
+    assert replicas.low_watermark(12) == -1
+    assert registrations.forgotten_count == 1
+    done = replicas.deletions.wait(12, result, LATER_MS)
+    replicas.complete_deletions(12)
+    assert not done.done()
+    replicas.note_fetch(FollowerId(1, 200), 20, 12, 20)
+    replicas.complete_deletions(12)
+    assert done.done()
+    assert registrations.forgotten_count == 1
+
+
+@pytest.mark.parametrize("epoch", [100, -1])
+def test_records_are_not_committed_by_what_a_former_process_told(
+    replicas: Replicas, registrations: Registrations, epoch: int
+) -> None:
+    """The new process may have a shorter log: the power was cut, or a file is damaged."""
+    replicas.own_end_offset = 20
+    replicas.lead(leader(isr=[0, 1]), 20, is_new_epoch=False)
+    replicas.note_fetch(FollowerId(1, epoch), 20, 0, 20)
+    registrations.restart(1, 200)
+    assert replicas.committed(10, 1) == 10
+    assert list(replicas.in_sync_at(15)) == []
+    replicas.note_fetch(FollowerId(1, 200), 15, 0, 20)
+    assert replicas.committed(10, 1) == 15
+
+
+def test_a_former_process_outside_of_the_isr_holds_nobody(
+    replicas: Replicas, registrations: Registrations
+) -> None:
+    replicas.own_end_offset = 20
+    replicas.lead(leader(isr=[0]), 20, is_new_epoch=False)
+    replicas.note_fetch(FollowerId(1, 100), 15, 0, 15)
+    assert replicas.committed(10, 1) == 15
+    registrations.restart(1, 200)
+    assert replicas.committed(15, 1) == 20
+
+
+def test_a_follower_in_the_isr_has_the_whole_lag_time_after_a_start(
+    replicas: Replicas, registrations: Registrations, clock: ManualClock
+) -> None:
+    replicas.lead(leader(isr=[0, 1]), 20, is_new_epoch=False)
+    replicas.note_fetch(FollowerId(1, 100), 20, 0, 20)
+    clock.advance(LAG_MS + 1)
+    registrations.restart(1, 200)
+    assert replicas.isr_without_slow(20) is None
+    clock.advance(LAG_MS + 1)
+    assert replicas.isr_without_slow(20) == [0]
+
+
+def test_a_late_fetch_of_a_former_process_tells_nothing(
+    replicas: Replicas, registrations: Registrations
+) -> None:
+    registrations.restart(1, 200)
+    assert not replicas.note_fetch(FollowerId(1, 100), 20, 12, 20)
+    assert replicas.low_watermark(12) == -1
+
+
+def test_a_registration_that_comes_late_forgets_nothing(
+    replicas: Replicas, registrations: Registrations
+) -> None:
+    replicas.note_fetch(FollowerId(1, 200), 20, 12, 20)
+    registrations.restart(0, 150)
+    assert replicas.low_watermark(12) == 12
+    registrations.restart(1, 200)
+    assert replicas.low_watermark(12) == 12
+    assert registrations.forgotten_count == 0

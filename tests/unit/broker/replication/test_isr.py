@@ -85,7 +85,7 @@ async def test_a_follower_counts_until_it_is_known_whether_it_joined(
     monkeypatch.setattr(cluster.leadership, "change_isr", refused)
     monkeypatch.setattr(keeper, "_sleep", wait)
     partition = pair.on(0)
-    partition.follower_fetched(1, 2, 0)
+    partition.follower_fetched(FollowerId(1, -1), 2, 0)
     keeper.note_fetch(partition, FollowerId(1, -1))
     await is_away.wait()
     pair.clock.advance(2 * LAG_MS)
