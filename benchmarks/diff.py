@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks import instructions, scale_wire, wire
+from benchmarks.callgrind import CounterError, require_valgrind
 from benchmarks.compiled import compiled_package
 from benchmarks.rows.raw import RawClient
 from benchmarks.sides import (
@@ -166,11 +167,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rounds = options.rounds or (1 if options.instructions else 5)
     try:
         if options.instructions:
-            instructions.require_valgrind()
+            require_valgrind()
         base = checkout_of(options.base)
         own = Side("compiled", compiled_package()) if options.compiled else Side("here", ROOT)
         print(table(compare(base, own, names, rounds, rows), base.name, own.name))
-    except instructions.CounterError as error:
+    except CounterError as error:
         print(error, file=sys.stderr)
         return 1
     return 0

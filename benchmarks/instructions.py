@@ -1,28 +1,21 @@
 """Instructions that a broker executes for one request of a fixed load, for `benchmarks.diff`.
 
-Valgrind's callgrind counts those of the process, not the kernel's. The number hardly depends on the
-machine or on its other work: two runs differ by 1 %, so a change of a few percent shows where the
-clock shows nothing. It is no time: an instruction that copies counts once for each step, and a
-system call counts nothing.
+`callgrind` counts them. Rows with one request in flight show what a client waits for.
 """
 
-import re
-import shutil
-import subprocess
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-from benchmarks import scale_wire, wire
+from benchmarks import scale_wire, single_requests, wire
+from benchmarks.callgrind import counted
 from benchmarks.rows.raw import RawClient
 from benchmarks.sides import (
     FETCH_BYTES,
     TOPIC,
     Measured,
-    Running,
     Side,
     connected,
     fetch_all,
@@ -31,80 +24,13 @@ from benchmarks.sides import (
 
 RAW_REQUESTS: Final = 1000
 PRODUCE_REQUESTS: Final = 500
+SINGLE_REQUESTS: Final = 100
+"""Requests one after the other, after as many that warm up."""
 WARM_UP_REQUESTS: Final = 300
 FETCH_RECORDS: Final = 20 * (FETCH_BYTES // 16_384) * 16
 """20 MB in batches of 16 records of 1 KB."""
 BATCH_SHAPES: Final = ((16, 1000), (150, 100), (100, 1000), (10, 10_000))
 """Records of a batch, bytes of a value."""
-_DUMP_PATIENCE_S: Final = 60.0
-_DUMP_PAUSE_S: Final = 0.01
-_TOTALS: Final = re.compile(r"^totals: (\d+)$", re.MULTILINE)
-"""The last line of a dump: it says too that the dump is whole."""
-
-
-class CounterError(Exception):
-    """The instructions cannot be counted; the message says why, and what to do."""
-
-
-def require_valgrind() -> None:
-    """Raise CounterError where valgrind is not installed."""
-    if not (shutil.which("valgrind") and shutil.which("callgrind_control")):
-        raise CounterError(
-            "valgrind is not installed, and counts the instructions: "
-            "apt-get install valgrind, or leave --instructions out"
-        )
-
-
-class Counter:
-    """A broker below callgrind, whose counter runs only for a load."""
-
-    def __init__(self, broker: Running) -> None:
-        self.broker = broker
-        self._dumps = 0
-
-    def each(self, load: Callable[[], int]) -> float:
-        """Return the instructions for one request of `load`, which returns how many it sent."""
-        self._control("--zero")
-        self._control("--instr=on")
-        request_count = load()
-        self._control("--instr=off")
-        return self.dump() / request_count
-
-    def dump(self) -> int:
-        """Return the instructions since the last dump. Raises CounterError."""
-        self._control("--dump")
-        self._dumps += 1
-        path = _dumps_below(self.broker.directory).with_suffix(f".{self._dumps}")
-        deadline = time.monotonic() + _DUMP_PATIENCE_S
-        while time.monotonic() < deadline:
-            if path.exists() and (totals := _TOTALS.search(path.read_text())):
-                return int(totals[1])
-            time.sleep(_DUMP_PAUSE_S)
-        raise CounterError(f"callgrind wrote no {path.name} within {_DUMP_PATIENCE_S:g} s")
-
-    def _control(self, option: str) -> None:
-        command = ["callgrind_control", option, str(self.broker.child.pid)]
-        result = subprocess.run(command, check=False, capture_output=True, text=True)
-        if result.returncode:
-            raise CounterError(f"{' '.join(command)} failed: {result.stderr.strip()}")
-
-
-@contextmanager
-def counted(side: Side, directory: Path, *, at_start: bool = False) -> Iterator[Counter]:
-    """Yield a counter of a new broker, which runs from the first instruction if `at_start`."""
-    tool = [
-        "valgrind",
-        "--tool=callgrind",
-        f"--instr-atstart={'yes' if at_start else 'no'}",
-        f"--callgrind-out-file={_dumps_below(directory)}",
-        "--quiet",
-    ]
-    with started(side, directory, tool) as broker:
-        yield Counter(broker)
-
-
-def _dumps_below(directory: Path) -> Path:
-    return directory / "callgrind"
 
 
 def count_start(side: Side, directory: Path) -> Measured:
@@ -158,6 +84,16 @@ def count_fetched(side: Side, directory: Path) -> Measured:
         return {"Fetch of 1 MB": counter.each(partial(fetch_all, connection, FETCH_RECORDS))}
 
 
+def count_single(side: Side, directory: Path) -> Measured:
+    """Return the instructions of each load of requests that come one after the other."""
+    figures: Measured = {}
+    with counted(side, directory) as counter, connected(counter.broker) as connection:
+        for name, load in single_requests.loads(connection, counter.broker.port):
+            load(SINGLE_REQUESTS)
+            figures[name] = counter.each(partial(load, SINGLE_REQUESTS))
+    return figures
+
+
 def _batch(records: int, value_bytes: int) -> bytes:
     return scale_wire.Batches(records, value_bytes).at(time.time_ns() // 1_000_000)
 
@@ -167,4 +103,5 @@ ROWS: Final[dict[str, Callable[[Side, Path], Measured]]] = {
     "raw": count_raw,
     "produce": count_produced,
     "fetch": count_fetched,
+    "single": count_single,
 }

@@ -52,10 +52,12 @@ def frame(api_key: int, version: int, body: bytes, *, flexible: bool = False) ->
 
 
 def call(connection: Connection, api: str, version: int, /, **fields: Any) -> Answer:
-    """Send one request that is given as plain values, and return its answer. Not flexible ones."""
+    """Send one request that is given as plain values, and return its answer."""
     codec = codec_of(api)
-    request = frame(codec.api_key, version, codec.encode_request(version, fields))
-    return codec.decode_response(version, connection.ask(request))
+    is_flexible = codec.is_flexible(version)
+    body = codec.encode_request(version, fields)
+    answer = connection.ask(frame(codec.api_key, version, body, flexible=is_flexible))
+    return codec.decode_response(version, answer[1:] if is_flexible else answer)
 
 
 def api_versions(connection: Connection) -> dict[int, tuple[int, int]]:

@@ -13,8 +13,8 @@ from statistics import median
 import pytest
 
 from benchmarks import diff, scale_wire, sides
+from benchmarks.callgrind import Counter
 from benchmarks.children import Child
-from benchmarks.instructions import Counter
 from benchmarks.metrics import METRICS, Bar, Metric
 from benchmarks.pairs import changes, median_interval
 from benchmarks.profile_broker import summary
@@ -157,7 +157,9 @@ def test_a_row_that_does_not_exist_is_refused_with_those_that_do(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert diff.main(["HEAD", "--instructions", "--rows", "raw,killed"]) == 2
-    assert capsys.readouterr().err == "no row killed: there are start, raw, produce, fetch\n"
+    assert (
+        capsys.readouterr().err == "no row killed: there are start, raw, produce, fetch, single\n"
+    )
 
 
 def test_instructions_without_valgrind_are_refused_with_the_way_out(
