@@ -23,6 +23,7 @@ from minibroker.pipeline.files.file_system import LocalFiles
 from minibroker.pipeline.files.paths import JOB_DIRECTORY
 from minibroker.pipeline.kafka import preflight, schemas
 from minibroker.pipeline.kafka.cluster import Kafka
+from minibroker.pipeline.kafka.schemas import ARCHIVE_PARTITION_COLUMNS
 from minibroker.pipeline.kafka.sink.frames import stream_to_files
 from minibroker.pipeline.kafka.source import frames as sources
 from minibroker.pipeline.kafka.source.frames import stream_topics
@@ -196,7 +197,16 @@ def test_an_archive_of_sparks_file_sink_goes_on(
     write_job(LocalFiles(), str(directory), job_of(plan))
     records_of = stream_topics(spark, reader_options(plan))
     rows = to_archive(records_of)
-    run(lambda: stream_to_files(rows, plan.to, checkpoint=plan.checkpoint, available_now=True))
+    run(
+        lambda: stream_to_files(
+            rows,
+            plan.to,
+            checkpoint=plan.checkpoint,
+            file_format=plan.format,
+            partition_by=ARCHIVE_PARTITION_COLUMNS,
+            available_now=True,
+        )
+    )
     topics.send(address, topic, 5)
     assert archive(topic, to=directory, bootstrap=address, spark=spark).rows == 5
     assert offsets_of(spark, directory) == {(topic, 0): list(range(15))}

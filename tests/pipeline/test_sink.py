@@ -11,7 +11,9 @@ from pyspark.sql import functions as F  # noqa: N812  Spark's own alias
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.kafka.schemas import ARCHIVE_PARTITION_COLUMNS
 from minibroker.pipeline.kafka.sink import frames as sinks
+from minibroker.pipeline.options.shared import FILE_FORMATS
 from tests.pipeline import topics
 from tests.pipeline.committed import offsets, records, values
 from tests.pipeline.queries import SECONDS, run
@@ -57,7 +59,8 @@ def test_a_frame_is_in_the_topic_as_the_connector_writes_it(
     topics.create(broker, topic, 4)
     topics.create(broker, f"{topic}-connector", 4)
 
-    sinks.write_topic(frame, options(broker), topic=topic)
+    ours_first = frame.write.format("minibroker").options(**options(broker), topic=topic)
+    ours_first.mode("append").save()
     connector = frame.write.format("kafka").options(**options(broker), includeHeaders="true")
     connector.option("topic", f"{topic}-connector").save()
 
@@ -87,7 +90,7 @@ def test_rows_keep_their_time_and_partition(
         offset="id",
     )
 
-    sinks.write_topic(frame, options(process_address))
+    frame.write.format("minibroker").options(**options(process_address)).mode("append").save()
 
     copies = records(process_address, topic)
     assert {
@@ -227,7 +230,7 @@ def test_a_repeated_batch_would_have_the_same_tasks(
     assert len(values(process_address, topic)) == 40
 
 
-@pytest.mark.parametrize("file_format", sinks.FILE_FORMATS)
+@pytest.mark.parametrize("file_format", FILE_FORMATS)
 def test_files_are_partitioned_by_topic_and_date(
     spark: SparkSession, tmp_path: Path, file_format: str
 ) -> None:
@@ -244,6 +247,7 @@ def test_files_are_partitioned_by_topic_and_date(
         str(tmp_path / "out"),
         checkpoint=str(tmp_path / "checkpoint"),
         file_format=file_format,
+        partition_by=ARCHIVE_PARTITION_COLUMNS,
         available_now=True,
     )
     assert query.awaitTermination(SECONDS)

@@ -15,10 +15,10 @@ from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files.file_system import LocalFiles
 from minibroker.pipeline.kafka.sink import task_markers, transaction
-from minibroker.pipeline.kafka.sink.begun_batches import check_not_older
 from minibroker.pipeline.kafka.sink.columns import columns as columns_of
 from minibroker.pipeline.kafka.sink.marker import Position
 from minibroker.pipeline.kafka.sink.options import SinkOptions, parse_options
+from minibroker.pipeline.kafka.sink.task_markers import check_not_older
 from minibroker.pipeline.kafka.sink.transaction import Transaction
 from minibroker.pipeline.kafka.sink.writers import StreamWriter, WriteOutcome, write_rows
 from minibroker.testing import Broker

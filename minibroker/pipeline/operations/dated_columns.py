@@ -1,4 +1,4 @@
-"""The bound of `operations.dated_ahead` for Spark's columns."""
+"""The bound of `operations.record_times` for Spark's columns."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark.sql import functions as f
 
-from minibroker.pipeline.operations.dated_ahead import AHEAD_MS, FIRST_MS, REASON, REASON_PARTS
+from minibroker.pipeline.operations.record_times import AHEAD_MS, FIRST_MS, REASON, REASON_PARTS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

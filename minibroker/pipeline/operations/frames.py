@@ -109,7 +109,7 @@ def in_time(rows: DataFrame, operations: RowOperations, now: Column | None = Non
 
     Args:
         rows: with the columns of `schemas.RECORD`, and perhaps `date`.
-        now: for a job that sets aside records which are dated far ahead of it (`dated_ahead`):
+        now: for a job that sets aside records which are dated far ahead of it (`record_times`):
             nobody knows whether these are in the range, so they stay. None: they do not.
     """
     since, until = operations.since, operations.until

@@ -25,8 +25,8 @@ from pyspark.sql.types import (
 
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import analysis_sentence
-from minibroker.pipeline.operations.dated_ahead import REASON_PARTS
 from minibroker.pipeline.operations.dated_columns import bad_date
+from minibroker.pipeline.operations.record_times import REASON_PARTS
 from minibroker.pipeline.values.column_names import quoted
 
 if TYPE_CHECKING:

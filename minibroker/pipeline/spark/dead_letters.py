@@ -32,7 +32,7 @@ from minibroker.pipeline.files.paths import join
 from minibroker.pipeline.kafka import preflight
 from minibroker.pipeline.kafka.schemas import ARCHIVE, ARCHIVE_PARTITION_COLUMNS
 from minibroker.pipeline.kafka.sink import frames as sinks
-from minibroker.pipeline.operations import dated_columns as dated_ahead
+from minibroker.pipeline.operations import dated_columns
 from minibroker.pipeline.operations.dated_columns import WithoutBad
 from minibroker.pipeline.operations.dead_letter_rows import REASON, to_records, to_rows
 from minibroker.pipeline.spark.numbered_batch import write_once
@@ -176,7 +176,7 @@ def open_place(
 
 
 class BadDates:
-    """The records of Spark's rows with a bad date (`operations.dated_ahead`), and their place."""
+    """The records of Spark's rows with a bad date (`operations.record_times`), and their place."""
 
     def __init__(
         self, place: DeadLetters, files: FileSystem, checkpoint: str, *, hides: bool
@@ -204,7 +204,7 @@ class BadDates:
                 twice, or three times if some are bad.
             batch: the one that they belong to.
         """
-        with_reasons = dated_ahead.judged(rows, self.now_ms(batch.number))
+        with_reasons = dated_columns.judged(rows, self.now_ms(batch.number))
         [counts] = with_reasons.agg(f.count(f.lit(1)), f.count(REASON)).collect()
         good = with_reasons.where(f.col(REASON).isNull()).drop(REASON)
         if counts[1]:

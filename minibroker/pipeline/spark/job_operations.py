@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from minibroker.pipeline.files.file_system import FileSystem
-    from minibroker.pipeline.kafka.cluster import Kafka
     from minibroker.pipeline.spark.progress import Outcome
     from minibroker.pipeline.spark.source_topics import Place
 
@@ -191,9 +190,7 @@ _OF_BATCH: Final = (
 """Options of a stream that a batch has, too, beside those of the client."""
 
 
-def records_ahead(
-    spark: SparkSession, kafka: Kafka, options: Mapping[str, str], place: Place
-) -> DataFrame:
+def records_ahead(spark: SparkSession, options: Mapping[str, str], place: Place) -> DataFrame:
     """Return the records behind the last committed batch of a query, up to the end of its topics.
 
     Args:

@@ -8,19 +8,23 @@ driver and before Spark plans anything: so a mistake is one sentence and not a f
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Final
 
+from minibroker.kafka.ids import TopicPartition
+from minibroker.pipeline import offsets
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka import options as source_options
 from minibroker.pipeline.kafka import schemas
 from minibroker.pipeline.kafka.source.topics import TopicOffsets
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
     from minibroker.pipeline.kafka.options import SourceOptions
+    from minibroker.pipeline.offsets import OffsetRange
 
 TASK_ROWS_MIN: Final = 100_000
 """Offsets of a task, at least: a smaller one costs more than it brings, a consumer and a file."""
@@ -32,6 +36,13 @@ RATED_BATCH_S: Final = 60
 PUSH_DOWN: Final = "spark.sql.python.filterPushdown.enabled"
 """Spark's setting, without which it refuses a source that takes filters."""
 _FORMAT: Final = "minibroker"
+_BOUNDS: Final = (
+    "subscribe",
+    "subscribePattern",
+    "startingTimestamp",
+    "startingOffsetsByTimestampStrategy",
+    "endingTimestamp",
+)
 
 
 def in_parallel(spark: SparkSession, options: Mapping[str, str]) -> dict[str, str]:
@@ -92,6 +103,38 @@ def read_topics(spark: SparkSession, options: Mapping[str, str]) -> DataFrame:
         **options,
     }
     return _in_order(spark.read.format(_FORMAT).options(**options).load(), source)
+
+
+def read_fixed(
+    spark: SparkSession, options: Mapping[str, str], ranges: Sequence[OffsetRange]
+) -> DataFrame:
+    """Return the records of ranges, a frame that is the same each time that it is read.
+
+    Args:
+        spark: of the job.
+        options: options of the source, also whether the records have headers; bounds and names of
+            topics do not count.
+        ranges: several of one partition are read from the first to the last.
+
+    Raises PipelineError.
+    """
+    starts: dict[TopicPartition, int] = {}
+    ends: dict[TopicPartition, int] = {}
+    for topic, partition, start, end in ranges:
+        place = TopicPartition(topic, partition)
+        starts[place] = min(start, starts.get(place, start))
+        ends[place] = max(end, ends.get(place, end))
+    if not starts:
+        return spark.createDataFrame([], schemas.RECORD_WITH_HEADERS)
+    assigned: dict[str, list[int]] = {}
+    for place in sorted(starts):
+        assigned.setdefault(place.topic, []).append(place.partition)
+    fixed = {name: value for name, value in options.items() if name not in _BOUNDS} | {
+        "assign": json.dumps(assigned),
+        "startingOffsets": offsets.to_json(starts),
+        "endingOffsets": offsets.to_json(ends),
+    }
+    return read_topics(spark, fixed)
 
 
 def stream_topics(spark: SparkSession, options: Mapping[str, str]) -> DataFrame:

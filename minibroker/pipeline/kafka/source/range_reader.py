@@ -32,7 +32,6 @@ from minibroker.kafka.protocol.messages.fetch import (
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka import schemas
 from minibroker.pipeline.kafka.segments.record_columns import Chunk, LegacyChunk, rows_within
-from minibroker.pipeline.kafka.source import range_losses
 from minibroker.pipeline.kafka.source.first_answers import (
     LAST_EPOCH_FROM,
     MADE_ANEW,
@@ -189,7 +188,7 @@ class _SpanReader:
         )
 
     def _damaged(self, error: CorruptionError) -> PipelineError:
-        rest = range_losses.rest_of(self._range, self._position)
+        rest = _rest_of(self._range, self._position)
         return PipelineError(f"cannot read {rest}: {error}; what the broker sends is damaged")
 
     # Answers.
@@ -207,7 +206,7 @@ class _SpanReader:
                 self._send()
         except _MadeAnewError:
             if self._options.topic_ids.get(self._range.topic):
-                sentence = range_losses.made_anew(self._range, self._position)
+                sentence = _made_anew_text(self._range, self._position)
                 raise PipelineError(sentence) from None
             self._lose(MADE_ANEW)
             self._position = self._range.end
@@ -352,7 +351,7 @@ class _SpanReader:
             self._go_to_what_is_left()
             return
         if error.code not in _TOPIC_ERRORS and not error.code.retriable:
-            rest = range_losses.rest_of(self._range, self._position)
+            rest = _rest_of(self._range, self._position)
             raise PipelineError(f"cannot read {rest}: {error.code.name}")
         if error.code in _TOPIC_ERRORS:
             self._times_unknown += 1
@@ -380,7 +379,7 @@ class _SpanReader:
     def _lose(self, reason: str) -> None:
         """Raise PipelineError for records that are gone, unless the options allow that."""
         if self._options.fail_on_data_loss:
-            raise PipelineError(range_losses.loss(self._range, self._position, reason))
+            raise PipelineError(_loss_text(self._range, self._position, reason))
 
     def _go_to_what_is_left(self) -> None:
         """Move to the first offset of the range that still exists, or to its end."""
@@ -396,5 +395,37 @@ class _SpanReader:
         silent_s = time.monotonic() - self._heard_s
         if silent_s >= self._options.poll_timeout_ms / 1000:
             raise PipelineError(
-                range_losses.silent(self._range, self._position, silent_s, self._last_error)
+                _silence_text(self._range, self._position, silent_s, self._last_error)
             )
+
+
+def _rest_of(span: OffsetRange, position: int) -> str:
+    """Return the part of a range that is not read yet."""
+    return f"{span.topic}-{span.partition} from offset {position} to before offset {span.end}"
+
+
+def _loss_text(span: OffsetRange, position: int, reason: str) -> str:
+    """Return the sentence for records that are gone; `reason`: the broker's error."""
+    return (
+        f"records of {_rest_of(span, position)} are gone ({reason}): they were deleted by "
+        "retention, or the topic was made anew; start behind them, or set failOnDataLoss=false to "
+        "go on without them"
+    )
+
+
+def _made_anew_text(span: OffsetRange, position: int) -> str:
+    """Return the sentence for a topic that has another id than the one that the job reads."""
+    return (
+        f"records of {_rest_of(span, position)} are gone: the topic was made anew; give the same "
+        "command again, which says how to go on"
+    )
+
+
+def _silence_text(span: OffsetRange, position: int, silent_s: float, last_error: str) -> str:
+    """Return the sentence for a broker that sends nothing; `last_error` may be empty."""
+    why = f"; the client's last word: {last_error}" if last_error else ""
+    return (
+        f"nothing came for {silent_s:.0f} s (kafkaConsumer.pollTimeoutMs) while reading "
+        f"{_rest_of(span, position)}{why}; is the broker up, and does the topic still "
+        "reach that far?"
+    )

@@ -23,9 +23,9 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
 
 from minibroker.pipeline.errors import BadRecordError
-from minibroker.pipeline.operations import dated_ahead
-from minibroker.pipeline.operations.dated_ahead import Judged
+from minibroker.pipeline.operations import record_times
 from minibroker.pipeline.operations.masked_columns import NOT_DECODED
+from minibroker.pipeline.operations.record_times import Judged
 from minibroker.pipeline.tables.data_files import DEAD_LETTER, DataFile, FileWriter, Layout
 from minibroker.pipeline.values import decoding
 from minibroker.pipeline.values.decoding import REASON, SchemaKey, decoded
@@ -139,7 +139,7 @@ class RecordRules(NamedTuple):
     """The rules of an archive about records that it cannot use."""
 
     last_ms: int | None = None
-    """The last moment that a record may be dated, see `operations.dated_ahead`; None: any."""
+    """The last moment that a record may be dated, see `operations.record_times`; None: any."""
     fails: bool = False
     """True if a record that cannot be decoded ends the job."""
     by: Sequence[str] = ()
@@ -197,7 +197,7 @@ class RecordDecoder:
 
     def _judged(self, batch: pa.RecordBatch) -> Judged:
         last_ms = self._rules.last_ms
-        return Judged(batch, None) if last_ms is None else dated_ahead.judged(batch, last_ms)
+        return Judged(batch, None) if last_ms is None else record_times.judged(batch, last_ms)
 
     def _masked(
         self, records: DecodedRecords, masks: ColumnMasks, dead: FileWriter | None

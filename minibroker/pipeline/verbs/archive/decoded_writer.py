@@ -24,7 +24,7 @@ import pyarrow as pa
 from minibroker.pipeline.checkpoints.job_directory import DECISIONS, batch_time_ms
 from minibroker.pipeline.errors import PipelineError, damage
 from minibroker.pipeline.files.paths import JOB_DIRECTORY, absolute, join
-from minibroker.pipeline.operations.dated_ahead import latest_ms
+from minibroker.pipeline.operations.record_times import latest_ms
 from minibroker.pipeline.operations.rows import PLACE_BITS, ROWS, SET_ASIDE, UNMASKABLE
 from minibroker.pipeline.tables.data_files import DataFile
 from minibroker.pipeline.tables.table import is_repeated

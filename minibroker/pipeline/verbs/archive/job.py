@@ -33,11 +33,12 @@ from minibroker.pipeline.files.file_system import LocalFiles, files_with
 from minibroker.pipeline.files.object_stores import check_hadoop, store_of_session
 from minibroker.pipeline.files.paths import absolute, is_remote
 from minibroker.pipeline.kafka import preflight
+from minibroker.pipeline.kafka.schemas import ARCHIVE_PARTITION_COLUMNS
 from minibroker.pipeline.kafka.sink import frames as sinks
 from minibroker.pipeline.kafka.source import frames as sources
 from minibroker.pipeline.operations.frames import check_condition, chosen, operated
+from minibroker.pipeline.operations.record_times import stations_of
 from minibroker.pipeline.operations.rows import source_options
-from minibroker.pipeline.operations.time_range import stations_of
 from minibroker.pipeline.options.shared import pause_option, trigger_of
 from minibroker.pipeline.spark import dead_letters, source_topics
 from minibroker.pipeline.spark.job_operations import (
@@ -220,7 +221,7 @@ def _is_met(
     fields = None if plan.schema is None else schema_text(plan.schema)
 
     def chosen_ahead() -> DataFrame:
-        ahead = records_ahead(spark, plan.kafka, reader_options(plan), place)
+        ahead = records_ahead(spark, reader_options(plan), place)
         return chosen(ahead, _with_schema(plan.operations, fields))
 
     operations = _of_bytes(plan, run_operations.operations)
@@ -233,7 +234,7 @@ def _first_records(spark: SparkSession, plan: ArchivePlan, place: Place) -> pa.T
 
     No decision about all of a batch can be made with a part of it.
     """
-    ahead = chosen(records_ahead(spark, plan.kafka, reader_options(plan), place), plan.operations)
+    ahead = chosen(records_ahead(spark, reader_options(plan), place), plan.operations)
     records = ahead.select("key", "value", "headers").limit(FEW + 1).toArrow()
     return records if records.num_rows <= FEW else records.slice(0, 0)
 
@@ -357,6 +358,7 @@ def _start_of_spark(plan: ArchivePlan, rows: DataFrame) -> StreamingQuery:
         plan.to,
         checkpoint=plan.checkpoint,
         file_format=plan.format,
+        partition_by=ARCHIVE_PARTITION_COLUMNS,
         available_now=not plan.follow,
         trigger=trigger_of(plan.trigger_ms),
     )

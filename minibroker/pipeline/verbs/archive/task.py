@@ -21,8 +21,8 @@ import pyarrow as pa
 from minibroker.pipeline.kafka import options as source_options
 from minibroker.pipeline.kafka.source.reader import read_ranges
 from minibroker.pipeline.offsets import OffsetRange
-from minibroker.pipeline.operations import dated_ahead
-from minibroker.pipeline.operations.dated_ahead import Judged
+from minibroker.pipeline.operations import record_times
+from minibroker.pipeline.operations.record_times import Judged
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -55,7 +55,7 @@ class ArchiveTask(NamedTuple):
             for records in read_ranges(self.options, ranges):
                 judged = Judged(records, None)
                 if last_ms is not None:
-                    judged = dated_ahead.judged(records, last_ms)
+                    judged = record_times.judged(records, last_ms)
                 yield with_date(self._through(judged.good))
                 if judged.bad is not None:
                     yield with_date(judged.bad.select(records.schema.names))

@@ -22,7 +22,7 @@ from minibroker.pipeline.kafka import options, preflight
 from minibroker.pipeline.kafka.python_rows import without_null_headers
 from minibroker.pipeline.kafka.source import batch as source_batch
 from minibroker.pipeline.kafka.source import frames as sources
-from minibroker.pipeline.kafka.source.fixed_ranges import read_fixed
+from minibroker.pipeline.kafka.source.frames import read_fixed
 from minibroker.pipeline.operations.frames import operated
 from minibroker.pipeline.operations.rows import METRIC, source_options
 from minibroker.pipeline.tables import archived_files

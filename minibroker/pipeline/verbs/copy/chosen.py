@@ -14,7 +14,7 @@ from pyspark.sql import Observation
 from pyspark.sql import functions as f
 
 from minibroker.pipeline.kafka import schemas
-from minibroker.pipeline.kafka.source.fixed_ranges import read_fixed
+from minibroker.pipeline.kafka.source.frames import read_fixed
 from minibroker.pipeline.offsets import OffsetRange
 from minibroker.pipeline.operations import frames as operated
 from minibroker.pipeline.operations.rows import SET_ASIDE

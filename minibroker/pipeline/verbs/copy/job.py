@@ -31,7 +31,7 @@ from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files.file_system import files_of, files_with
 from minibroker.pipeline.files.paths import join
 from minibroker.pipeline.kafka import preflight
-from minibroker.pipeline.kafka.sink.begun_batches import check_not_older
+from minibroker.pipeline.kafka.sink.task_markers import check_not_older
 from minibroker.pipeline.kafka.source import frames as sources
 from minibroker.pipeline.kafka.source.frames import RATED_BATCH_S
 from minibroker.pipeline.operations.frames import check_condition, chosen
@@ -207,7 +207,7 @@ def run(spark: SparkSession, plan: CopyPlan, reports: Reports) -> Outcome:
     check_condition(spark, plan.operations)
 
     def chosen_ahead() -> DataFrame:
-        ahead = records_ahead(spark, plan.kafka, reader_options(plan), place)
+        ahead = records_ahead(spark, reader_options(plan), place)
         return chosen(ahead, plan.operations)
 
     places_met = CheckedPlaces(plan.operations, run_operations.secret, files, directory)

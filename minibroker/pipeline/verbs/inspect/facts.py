@@ -111,8 +111,6 @@ class TopicFacts(NamedTuple):
     keys: int = 0
     smallest_bytes: int = 0
     median_bytes: int = 0
-    large_bytes: int = 0
-    """Size that 99 of 100 records do not exceed."""
     largest_bytes: int = 0
     slice_ms: int = 0
     slices: tuple[Slice, ...] = ()

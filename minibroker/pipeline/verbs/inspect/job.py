@@ -31,7 +31,6 @@ from minibroker.pipeline.operations import mask_secret
 from minibroker.pipeline.operations.frames import operated
 from minibroker.pipeline.operations.rows import source_options
 from minibroker.pipeline.spark import places
-from minibroker.pipeline.verbs.inspect import batch_source
 from minibroker.pipeline.verbs.inspect import source as tally_source
 from minibroker.pipeline.verbs.inspect.facts import (
     FrequentKey,
@@ -58,8 +57,6 @@ if TYPE_CHECKING:
     from minibroker.pipeline.verbs.inspect.tallies import Tally
 
 FREQUENT_KEYS: Final = 10
-LARGE: Final = 0.99
-"""Share of the records that are not larger than what is told as large."""
 
 
 def check(plan: InspectPlan) -> None:
@@ -138,7 +135,7 @@ def _look(spark: SparkSession, plan: InspectPlan, tell: Callable[[str], None]) -
     }
     if plan.log_dir is not None:
         tell("reading batches")
-        topics = _with_batches(topics, batch_source.of_files(spark, _of_files(plan)))
+        topics = _with_batches(topics, tally_source.of_files(spark, _of_files(plan)))
     else:
         tell("asking for groups")
         readers = group_lag.LagReader(plan.kafka, topics=sorted(topics), groups_max=None).read()
@@ -229,7 +226,6 @@ def topic_facts(name: str, partitions: Sequence[int], tally: TopicTally) -> Topi
         keys=tally.key_count(),
         smallest_bytes=tally.smallest,
         median_bytes=tally.size_at(0.5),
-        large_bytes=tally.size_at(LARGE),
         largest_bytes=tally.largest,
         slice_ms=width,
         slices=tuple(Slice(*item) for item in times.slices(width)),

@@ -1,6 +1,7 @@
 """The tasks of `inspect` as a data source: `minibroker-tally`. Records stay in their tasks.
 
     read    partitions of topics ─► one row for each task: its tally
+            batches of a broker's files, with `minibroker-batch-tally` ─► the same
     write   records with the columns `FACTS` ─► a tally for each task, in the file `result`
 
 A topic is read by the tasks themselves. Where Spark has to see the records, for a condition or a
@@ -31,9 +32,14 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from minibroker.pipeline.kafka import options as source_options
+from minibroker.pipeline.kafka.segments.batches import read_batches
+from minibroker.pipeline.kafka.segments.layout import plan_tasks
+from minibroker.pipeline.kafka.segments.parts import parts_of
+from minibroker.pipeline.kafka.segments.records import SegmentOptions
 from minibroker.pipeline.kafka.source import batch as source_batch
 from minibroker.pipeline.kafka.source.reader import read_ranges
 from minibroker.pipeline.offsets import OffsetRange, group_ranges
+from minibroker.pipeline.verbs.inspect.batch_tallies import BatchTally
 from minibroker.pipeline.verbs.inspect.tallies import FACTS, Tally
 
 if TYPE_CHECKING:
@@ -42,6 +48,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 FORMAT: Final = "minibroker-tally"
+BATCH_FORMAT: Final = "minibroker-batch-tally"
 TALLY_ROW: Final = StructType([StructField("tally", BinaryType())])
 """The row of a task."""
 
@@ -80,7 +87,7 @@ class PartitionsReader(DataSourceReader):
         for records in read_ranges(options, [OffsetRange(*span) for span in partition.value]):
             tally.add(_facts_of(records))
         tally.settle()
-        yield packed(tally)
+        yield _packed(tally)
 
 
 def _facts_of(records: pa.RecordBatch) -> pa.RecordBatch:
@@ -124,6 +131,40 @@ class TallyWriter(DataSourceArrowWriter):
         Path(self._result).write_bytes(pickle.dumps(total))
 
 
+class BatchTallySource(DataSource):
+    """`spark.read.format("minibroker-batch-tally")`; only `of_files` uses it."""
+
+    @classmethod
+    def name(cls) -> str:
+        return BATCH_FORMAT
+
+    def schema(self) -> StructType:
+        return TALLY_ROW
+
+    def reader(self, schema: StructType) -> BatchTallyReader:
+        return BatchTallyReader(SegmentOptions.parse(self.options))
+
+
+class BatchTallyReader(DataSourceReader):
+    """Plans in the driver, counts in the tasks."""
+
+    def __init__(self, options: SegmentOptions) -> None:
+        self._options = options
+
+    def partitions(self) -> list[InputPartition]:
+        """Return one partition of Spark's for each task. Raises PipelineError."""
+        tasks = plan_tasks(self._options.find_partitions(), whole=True)
+        return [InputPartition(task) for task in tasks]
+
+    def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
+        """Count the batches of whole partitions. Raises PipelineError."""
+        tally = BatchTally()
+        for part in parts_of(partition.value or (), tell_aborted=True, leave_out_open=False):
+            for batches in read_batches(part, unfold=True):
+                tally.add(batches)
+        yield _packed(tally)
+
+
 def of_topics(spark: SparkSession, settings: Mapping[str, str]) -> Tally:
     """Return the tally of topics, read by the tasks with our source.
 
@@ -145,17 +186,17 @@ def of_topics(spark: SparkSession, settings: Mapping[str, str]) -> Tally:
     reader = spark.read.format(FORMAT).options(
         tasks=json.dumps(tasks), client=json.dumps(dict(settings))
     )
-    for tally in unpacked(reader.load()):
+    for tally in _unpacked(reader.load()):
         total.merge(tally)
     return total
 
 
-def packed(tally: object) -> pa.RecordBatch:
+def _packed(tally: object) -> pa.RecordBatch:
     """Return the row of a task with its tally."""
     return pa.record_batch([pa.array([pickle.dumps(tally)], pa.binary())], names=TALLY_ROW.names)
 
 
-def unpacked(rows: DataFrame) -> Iterator[Any]:
+def _unpacked(rows: DataFrame) -> Iterator[Any]:
     """Yield the tallies in the rows of the tasks of this job."""
     for row in rows.collect():
         yield pickle.loads(row.tally)
@@ -175,3 +216,18 @@ def of_records(records: DataFrame) -> Tally:
         facts.write.format(FORMAT).option("result", str(result)).mode("append").save()
         tally: Tally = pickle.loads(result.read_bytes())  # of `TallyWriter.commit`
         return tally
+
+
+def of_files(spark: SparkSession, options: Mapping[str, str]) -> BatchTally:
+    """Return the tally of the batches in a broker's files.
+
+    Args:
+        options: options as of `segments.records.SegmentOptions`.
+
+    Raises PipelineError.
+    """
+    spark.dataSource.register(BatchTallySource)
+    total = BatchTally()
+    for tally in _unpacked(spark.read.format(BATCH_FORMAT).options(**options).load()):
+        total.merge(tally)
+    return total

@@ -16,7 +16,7 @@ from pyspark.sql import functions as f
 
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files.file_system import local
-from minibroker.pipeline.operations.time_range import in_range
+from minibroker.pipeline.operations.record_times import in_range
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,8 +17,8 @@ from minibroker.clock import SystemClock
 from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files.paths import is_remote
-from minibroker.pipeline.operations.dated_ahead import latest_ms
 from minibroker.pipeline.operations.frames import chosen, in_time
+from minibroker.pipeline.operations.record_times import latest_ms
 from minibroker.pipeline.tables import archived_files
 from minibroker.pipeline.verbs.replay import rows as replayed
 from minibroker.pipeline.verbs.replay.file_contents import Chosen, contents_of

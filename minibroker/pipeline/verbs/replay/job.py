@@ -32,7 +32,7 @@ from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files.file_system import files_of, files_with
 from minibroker.pipeline.files.paths import join
 from minibroker.pipeline.kafka import preflight
-from minibroker.pipeline.kafka.sink.begun_batches import check_not_older
+from minibroker.pipeline.kafka.sink.task_markers import check_not_older
 from minibroker.pipeline.kafka.source.frames import RATED_BATCH_S
 from minibroker.pipeline.operations.frames import check_condition
 from minibroker.pipeline.spark import dead_letters

@@ -79,7 +79,7 @@ def time_span(rows: DataFrame) -> DataFrame:
 def knots_of(rows: DataFrame, width_ms: int) -> DataFrame:
     """Return one row for each partition and piece of time: topic, partition, time_ms, offset.
 
-    Records without a time, or with a bad one (`dated_ahead`), are due with those before them and
+    Records without a time, or with a bad one (`record_times`), are due with those before them and
     make no row: one of the year 58879 would be due in thousands of years.
     """
     time_ms = f.floor(f.unix_millis("timestamp") / width_ms) * width_ms

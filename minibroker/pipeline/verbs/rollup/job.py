@@ -226,7 +226,7 @@ def _is_met(
     """Check the masks with the first records; return False if there are none, see `begin`."""
 
     def chosen_ahead() -> DataFrame:
-        ahead = records_ahead(spark, plan.kafka, reader_options(plan), place)
+        ahead = records_ahead(spark, reader_options(plan), place)
         return chosen(ahead, _with_schema(plan.operations, schema))
 
     places = CheckedPlaces(plan.operations, run_operations.secret, place.files, place.directory)

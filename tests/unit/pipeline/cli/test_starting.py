@@ -12,7 +12,7 @@ import pytest
 
 from minibroker.cli.parser import parse
 from minibroker.pipeline.cli.interrupting import ctrl_c_sets, when_set
-from minibroker.pipeline.cli.starting import announce
+from minibroker.pipeline.command_line import announce
 from minibroker.pipeline.options.declaration import Arguments
 from minibroker.pipeline.verbs.table import VERBS
 

@@ -11,6 +11,7 @@ import pytest
 from minibroker.cli.declaration import InPython, built
 from minibroker.cli.moments import Moment, moment_of
 from minibroker.pipeline.errors import JobUsageError, PipelineError
+from minibroker.pipeline.operations.record_times import stations_of
 from minibroker.pipeline.operations.rows import (
     NONE,
     RowOperations,
@@ -23,7 +24,6 @@ from minibroker.pipeline.operations.rows import (
     source_options,
     with_first_moments,
 )
-from minibroker.pipeline.operations.time_range import stations_of
 from minibroker.pipeline.options.row_options import RowOptions
 
 NOW_MS = 1_795_500_000_000

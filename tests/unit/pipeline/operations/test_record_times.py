@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from minibroker.pipeline.operations.dated_ahead import FIRST_MS, judged, latest_ms
+from minibroker.pipeline.operations.record_times import FIRST_MS, judged, latest_ms
 
 NOW_MS = 1_795_500_000_000
 DAY_MS = 86_400_000
