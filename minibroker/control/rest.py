@@ -9,12 +9,13 @@ The control API of a broker is one (`api`), and so is that of a proxy.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.control import bodies
-from minibroker.control.failures import as_http
-from minibroker.control.messages import Work
+from minibroker.control.messages import HttpError, Work
 from minibroker.control.operations import ControlCall, Routes
+from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -23,6 +24,24 @@ if TYPE_CHECKING:
     from minibroker.control.access import Access
     from minibroker.control.messages import EventStream, HttpRequest, Response
     from minibroker.control.operations import ControlOperation
+
+_STATUSES: Final = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: HTTPStatus.NOT_FOUND,
+    ErrorCode.GROUP_ID_NOT_FOUND: HTTPStatus.NOT_FOUND,
+    ErrorCode.TRANSACTIONAL_ID_NOT_FOUND: HTTPStatus.NOT_FOUND,
+    ErrorCode.OFFSET_OUT_OF_RANGE: HTTPStatus.BAD_REQUEST,
+    ErrorCode.INVALID_TOPIC_EXCEPTION: HTTPStatus.BAD_REQUEST,
+    ErrorCode.INVALID_GROUP_ID: HTTPStatus.BAD_REQUEST,
+    ErrorCode.INVALID_RECORD: HTTPStatus.BAD_REQUEST,
+    ErrorCode.INVALID_TIMESTAMP: HTTPStatus.BAD_REQUEST,
+    ErrorCode.MESSAGE_TOO_LARGE: HTTPStatus.BAD_REQUEST,
+    ErrorCode.RECORD_LIST_TOO_LARGE: HTTPStatus.BAD_REQUEST,
+    ErrorCode.INVALID_CONFIG: HTTPStatus.BAD_REQUEST,
+    ErrorCode.INVALID_PARTITIONS: HTTPStatus.BAD_REQUEST,
+    ErrorCode.INVALID_REPLICATION_FACTOR: HTTPStatus.BAD_REQUEST,
+    ErrorCode.INVALID_REQUEST: HTTPStatus.BAD_REQUEST,
+}
+"""Status of an error of Kafka; one that may pass by itself is a conflict."""
 
 
 class RestApi:
@@ -59,4 +78,5 @@ class RestApi:
         try:
             return await operation.run(self._scope, ControlCall(request, part, query, checked))
         except KafkaError as error:
-            raise as_http(error) from None
+            status = _STATUSES.get(error.code, HTTPStatus.CONFLICT)
+            raise HttpError(status, str(error)) from None

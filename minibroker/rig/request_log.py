@@ -90,18 +90,6 @@ class UnansweredRequest(NamedTuple):
     """Returns its subject; nothing where that would take long. Called when it is shown."""
 
 
-def _no_subject(_number: int) -> str:
-    return ""
-
-
-def _no_subject_of_call(_call: LoggedCall) -> str:
-    return ""
-
-
-def _not_remembered(_number: int) -> bool:
-    return False
-
-
 class RequestLog(deque[SeenRequest]):
     """The last requests, in the order in which they ended. Belongs to the broker's loop.
 
@@ -115,9 +103,9 @@ class RequestLog(deque[SeenRequest]):
         self._followers = 0
         self.keeps_every = False
         """True if `describe` needs each request, not only the first ones of each API in a while."""
-        self.describe: Callable[[int], str] = _no_subject
+        self.describe: Callable[[int], str] = lambda _: ""
         """Returns the subject of a request by its number, as long as it is remembered."""
-        self.remembers: Callable[[int], bool] = _not_remembered
+        self.remembers: Callable[[int], bool] = lambda _: False
         """Returns whether `describe` knows a request, by its number."""
         self.on_left: Callable[[], object] = bool
         """Called when nobody follows the log any more."""
@@ -125,7 +113,7 @@ class RequestLog(deque[SeenRequest]):
         """Requests that have ended since the start; a `clear` does not change it."""
         self.open: dict[LoggedCall, None] = {}
         """Requests without an answer, oldest first, while the log is followed."""
-        self.describe_open: Callable[[LoggedCall], str] = _no_subject_of_call
+        self.describe_open: Callable[[LoggedCall], str] = lambda _: ""
         """Returns the subject of a request in `open`."""
         self.open_requests: Callable[[], Iterator[UnansweredRequest]] = self._open_requests
         """Returns the requests without an answer, oldest first. A proxy has its own."""

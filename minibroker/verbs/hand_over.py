@@ -50,7 +50,7 @@ def run(plan: HandOverPlan, out: TextIO, errors: TextIO) -> int:
 
     from minibroker.kafka.errors import MinibrokerError  # noqa: PLC0415  not for help
     from minibroker.tools.kraft.hand_over import hand_over  # noqa: PLC0415  as above
-    from minibroker.tools.kraft.summary import summary  # noqa: PLC0415  as above
+    from minibroker.tools.kraft.metadata import summary  # noqa: PLC0415  as above
 
     try:
         home, configs = read_broker(plan.broker)

@@ -22,7 +22,7 @@ def run(plan: TakeBackPlan, out: TextIO, errors: TextIO) -> int:
     import asyncio  # noqa: PLC0415  not for help
 
     from minibroker.kafka.errors import MinibrokerError  # noqa: PLC0415  not for help
-    from minibroker.tools.kraft.summary import summary  # noqa: PLC0415  as above
+    from minibroker.tools.kraft.metadata import summary  # noqa: PLC0415  as above
     from minibroker.tools.kraft.take_back import take_back  # noqa: PLC0415  as above
 
     try:

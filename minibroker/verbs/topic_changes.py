@@ -6,7 +6,7 @@ it: the sentence of the error says which one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from minibroker.cli.errors import CommandError
 from minibroker.client import admin, configs
@@ -21,13 +21,6 @@ if TYPE_CHECKING:
     from minibroker.verbs.new_topics import TopicToMake
 
 TIMEOUT_S: Final = 30.0
-
-
-class _Words(NamedTuple):
-    """An error of a broker in the words of a person."""
-
-    exists: str = "topic {} is there already: choose another name, or give --if-missing"
-    missing: str = "there is no topic {}: minibroker topics lists those that there are"
 
 
 def create_topics(
@@ -112,9 +105,12 @@ def set_topics(client: Client, names: Iterable[str], settings: Mapping[str, str]
 
 def _failure_of(name: str, done: str, error: KafkaError) -> CommandError:
     """Return the error of a person for one of a broker."""
-    words = _Words()
     if error.code == ErrorCode.TOPIC_ALREADY_EXISTS:
-        return CommandError(words.exists.format(name))
+        return CommandError(
+            f"topic {name} is there already: choose another name, or give --if-missing"
+        )
     if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-        return CommandError(words.missing.format(name))
+        return CommandError(
+            f"there is no topic {name}: minibroker topics lists those that there are"
+        )
     return CommandError(f"topic {name} cannot be {done}: {error}")

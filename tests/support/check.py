@@ -5,8 +5,7 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING
 
-from minibroker.tools.check_log import run_check_log
-from minibroker.tools.check_plan import CheckPlan
+from minibroker.verbs.check_log import CheckPlan, run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,6 +20,6 @@ def broken_things(*directories: Path | str, is_strict: bool = True) -> list[str]
         is_strict=is_strict,
         is_quiet=True,
     )
-    run_check_log(arguments, output, errors)
+    run(arguments, output, errors)
     assert not errors.getvalue(), errors.getvalue()
     return output.getvalue().splitlines()[:-1]

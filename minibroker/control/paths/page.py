@@ -5,10 +5,11 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
+from minibroker import __version__
 from minibroker.control import shapes
+from minibroker.control.bodies import answer
 from minibroker.control.messages import Response
 from minibroker.control.operations import ControlOperation
-from minibroker.control.overview import overview_of
 from minibroker.control.page_files import INDEX, is_page, page_file
 
 if TYPE_CHECKING:
@@ -22,7 +23,11 @@ def with_overview(rows: tuple[ControlOperation, ...]) -> tuple[ControlOperation,
         """List the operations, or return the page."""
         if is_page(call.request):
             return await page_file(INDEX, call.request)
-        return overview_of(all_rows)
+        views = [
+            shapes.PathView(method=row.method, path=row.path, summary=row.summary)
+            for row in all_rows
+        ]
+        return answer(shapes.Overview(version=__version__, paths=views))
 
     all_rows = (
         ControlOperation(

@@ -98,3 +98,21 @@ class Metadata:
     """The first one that no block has."""
     epoch: int = 0
     """Epoch of the controller; in KRaft that of the quorum's leader."""
+
+
+def summary(metadata: Metadata) -> str:
+    """Return the counts of what is not empty: `3 topics with 12 partitions, 2 ACLs`."""
+    partitions = sum(len(topic.partitions) for topic in metadata.topics.values())
+    parts = [
+        f"{_count(len(metadata.topics), 'topic')} with {_count(partitions, 'partition')}",
+        _count(len(metadata.configs), "resource with settings", "resources with settings"),
+        _count(len(metadata.quotas), "entity with quotas", "entities with quotas"),
+        _count(len(metadata.credentials), "SCRAM credential"),
+        _count(len(metadata.acls), "ACL"),
+        _count(len(metadata.tokens), "delegation token"),
+    ]
+    return ", ".join(part for part in parts if not part.startswith("0 "))
+
+
+def _count(number: int, noun: str, plural: str = "") -> str:
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"
