@@ -6,6 +6,8 @@ Missing files are made or named, CI skips nothing, and workers share the tests a
 from __future__ import annotations
 
 import os
+import socket
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,8 +16,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests import conftest
+from tests.clients.comparison import Results, unlike, verdict
 from tests.meta.sources import ROOT
-from tests.support import build_files, durations, skips
+from tests.support import build_files, durations, processes, skips
 from tests.support.faulty_files import FaultyFiles
 from tests.support.logs import TOPIC_ID, append, config, open_manager
 from tests.support.open_storage import storage_closed
@@ -204,3 +207,70 @@ def inode_of(fd: int) -> int:
         return os.fstat(fd).st_ino
     except OSError:
         return -1
+
+
+ASK = """
+import sys
+from tests.support import processes
+low, high, processes.RESERVED_NAME = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+processes.SERVER_PORTS = range(low, high + 1, high - low)
+try:
+    print(processes.free_port())
+except processes.StartError:
+    print("none")
+"""
+
+
+def test_no_two_processes_get_one_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Reserved from every other run. Below they are given once more, under a name of this run.
+    low, high = sorted((processes.free_port(), processes.free_port()))
+    name = f"minibroker-ports-of-{os.getpid()}"
+    monkeypatch.setattr(processes, "RESERVED_NAME", name)
+    monkeypatch.setattr(processes, "SERVER_PORTS", range(low, high + 1, high - low))
+    reservations: list[socket.socket] = []
+    monkeypatch.setattr(processes, "_reservations", reservations)
+    command = [sys.executable, "-c", ASK, str(low), str(high), name]
+    first = processes.free_port()
+    other = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert {first, int(other)} == {low, high}
+    assert {first, processes.free_port()} == {low, high}, "a process that ended keeps nothing"
+    nobody = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert nobody == "none\n"
+    for reservation in reservations:
+        reservation.close()
+
+
+def results_of(result: str | None) -> Results:
+    """Return the results of a suite with one test, None: it did not run."""
+    return {"test": result} if result else {}
+
+
+@pytest.mark.parametrize(
+    ("first", "later", "kind"),
+    [
+        (("PASS", "PASS"), [], None),
+        (("PASS", "FAIL"), [("PASS", "PASS")] * 3, "steadied"),
+        (("FAIL", "PASS"), [("PASS", "PASS")] * 3, "steadied"),
+        (("PASS", "FAIL"), [("FAIL", "FAIL")] * 3, "steadied"),
+        (("PASS", "FAIL"), [("FAIL", "PASS"), ("PASS", "PASS")], "unsteady"),
+        (("FAIL", "PASS"), [("PASS", "FAIL"), ("PASS", "PASS")], "unsteady"),
+        (("PASS", "FAIL"), [("PASS", "FAIL"), ("PASS", "PASS")], "differing"),
+        (("PASS", "FAIL"), [], "differing"),
+        (("PASS", None), [("PASS", None)] * 3, "differing"),
+    ],
+)
+def test_a_test_is_judged_by_its_later_runs(
+    first: tuple[str, str | None], later: list[tuple[str, str | None]], kind: str | None
+) -> None:
+    (directly, through), *repeats = [
+        (results_of(one_side), results_of(other_side)) for one_side, other_side in (first, *later)
+    ]
+    row = verdict(directly, through, repeats)
+    for name in ("steadied", "unsteady", "differing"):
+        assert list(getattr(row, name)) == (["test"] if name == kind else [])
+    assert row.equal == (0 if kind in {"unsteady", "differing"} else 1)
+    assert row.passed == (1 if first[0] == "PASS" else 0)
+
+
+def test_tests_of_one_side_alone_are_unlike() -> None:
+    assert unlike({"a": "PASS", "b": "PASS"}, {"a": "PASS", "c": "PASS"}) == ["b", "c"]

@@ -1,4 +1,4 @@
-"""Requests leave when they are due, answers find theirs."""
+"""Rows that a command line chooses; requests leave when they are due, answers find theirs."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from benchmarks import hostile, open_loop
+from benchmarks.choices import Choices, row_parser
 from benchmarks.importtime import by_package, parse
 from benchmarks.open_loop import Stream, http_size, kafka_size, run, spread
 from benchmarks.profile_broker import summary
@@ -265,3 +266,26 @@ def test_summary_of_stacks() -> None:
     assert "25.0%  b.py:wait" in inclusive
     assert "main" not in inclusive
     assert "75.0%  b.py:work:7" in lines
+
+
+ROWS = ("start", "raw", "load")
+
+
+def test_no_row_is_all_rows() -> None:
+    options = row_parser("benchmarks.thing", ROWS).parse_args([])
+    assert (options.rows, options.quick) == (list(ROWS), False)
+
+
+def test_rows_stand_as_they_are_chosen() -> None:
+    options = row_parser("benchmarks.thing", ROWS).parse_args(["load", "raw", "--quick"])
+    assert (options.rows, options.quick) == (["load", "raw"], True)
+
+
+def test_an_unknown_row_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        row_parser("benchmarks.thing", ROWS).parse_args(["raw", "lode"])
+    assert "'lode' is none of start, raw, load" in capsys.readouterr().err
+
+
+def test_names_with_commas_come_in_the_order_of_the_list() -> None:
+    assert Choices(ROWS)("load,start") == ["start", "load"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import socket
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar, cast
@@ -10,7 +12,8 @@ import pytest
 
 from minibroker.client import client as client_module
 from minibroker.client.client import Client
-from minibroker.client.settings import ClientSettings
+from minibroker.client.connection import BlockingConnection
+from minibroker.client.settings import ClientSettings, client_settings
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, ProtocolError
 from minibroker.kafka.protocol.messages.list_offsets import (
@@ -177,3 +180,18 @@ def test_threads_share_the_connections_that_wait(monkeypatch: pytest.MonkeyPatch
         sys.setswitchinterval(interval)
     client_module.close_idle()
     assert not any(connection.is_open for connection in HeldConnection.instances)
+
+
+def test_a_process_with_many_files_uses_a_connection_again(high_descriptor: int) -> None:
+    ours, broker = socket.socketpair()
+    descriptor = fcntl.fcntl(ours, fcntl.F_DUPFD_CLOEXEC, high_descriptor)
+    ours.close()
+    stream: Any = socket.socket(fileno=descriptor)
+    settings = client_settings({"bootstrap.servers": "127.0.0.1:9092"})
+    connection = BlockingConnection(settings, settings.servers[0], stream)
+    try:
+        assert connection.is_usable
+        broker.close()
+        assert not connection.is_usable
+    finally:
+        connection.close()

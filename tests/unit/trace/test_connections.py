@@ -1,7 +1,8 @@
-"""Connections of a capture: whose they are, where they begin and end, what is lost."""
+"""Connections of a capture: whose they are, where they begin and end, what is lost; their TLS."""
 
 from __future__ import annotations
 
+import random
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +11,7 @@ from minibroker.trace import connections
 from minibroker.trace.connections import CapturedConnections
 from minibroker.trace.decode import Frames, decode
 from minibroker.trace.packets import LINK_LAYERS, segment_of
+from minibroker.trace.tls_hello import is_tls_data, is_tls_start, server_name
 from tests.support.packets import (
     BROKER,
     BROKER_6,
@@ -25,6 +27,7 @@ from tests.support.trace_frames import numbered, recorded_frames
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
 
 TALK = numbered(recorded_frames())[:40]
 
@@ -207,3 +210,26 @@ def test_open_connections_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     reader = CapturedConnections()
     assert len(exchanges_of(reader, packets)) == 6
     assert reader.tally.connections == 6
+
+
+def test_the_name_of_the_server_is_read() -> None:
+    hello = client_hello("kafka.example")
+    assert is_tls_start(hello)
+    assert server_name(hello) == "kafka.example"
+    assert server_name(hello[:60]) == ""
+
+
+def test_only_records_of_tls_begin_it() -> None:
+    assert is_tls_data(b"\x17\x03\x03\x00\x20abc")
+    for other in (b"", b"\x17\x03\x03", b"\x17\x04\x03\x00\x20", b"\x17\x03\x03\xff\xff", b"GET /"):
+        assert not is_tls_data(other)
+        assert not is_tls_start(other)
+
+
+def test_damaged_hellos_are_no_error() -> None:
+    chance = random.Random(8)
+    for _ in range(2_000):
+        hello = bytearray(client_hello("kafka.example"))
+        for _ in range(3):
+            hello[chance.randrange(len(hello))] = chance.randrange(256)
+        server_name(bytes(hello[: chance.randrange(len(hello) + 1)]))

@@ -1,7 +1,8 @@
-"""KAFKA_ variables as the apache/kafka image maps them, and who wins."""
+"""KAFKA_ variables as the apache/kafka image maps them, who wins, and options of serve."""
 
 from __future__ import annotations
 
+from minibroker.broker.config.options import ServeOptions, TopicToCreate
 from minibroker.broker.config.sources import from_environment, gather
 
 
@@ -48,3 +49,16 @@ def test_options_of_java_that_decide_who_gets_in_are_settings() -> None:
         "java.security.auth.login.config": "/etc/jaas.conf",
         "java.security.krb5.conf": "/etc/krb5.conf",
     }
+
+
+def test_nothing_asked_for_is_a_plain_broker() -> None:
+    options = ServeOptions()
+    assert (options.topics, options.ready_file, options.in_memory) == ((), None, False)
+    assert (options.loop, options.log_level) == ("auto", "info")
+
+
+def test_topics_cannot_be_changed_behind_its_back() -> None:
+    topics = [TopicToCreate("a", 1, {})]
+    options = ServeOptions(topics=topics)
+    topics.clear()
+    assert options.topics == (TopicToCreate("a", 1, {}),)

@@ -117,7 +117,7 @@ SERVED |= {
 }
 # Names with such a word, and why every value of theirs is accepted.
 HARMLESS = {
-    "authorizer.class.name": "has effect, names of other classes are refused (test_authorizers)",
+    "authorizer.class.name": "has effect, names of other classes are refused (test_secured)",
     "connection.failed.authentication.delay.ms": "has effect",
     "connections.max.reauth.ms": "has effect",
     "sasl.enabled.mechanisms": "has effect",

@@ -26,11 +26,6 @@ async def test_every_served_api_is_offered(client: RawClient, version: int) -> N
     assert offered == supported_versions()
 
 
-async def test_it_may_be_asked_any_number_of_times(client: RawClient) -> None:
-    for _ in range(3):
-        assert (await client.call(ApiVersionsRequest(), 0)).error_code == 0
-
-
 @pytest.mark.parametrize("name", ["librdkafka", "a", "A.b-1", "9"])
 async def test_software_names_that_are_allowed(
     running: InProcessBroker, client: RawClient, name: str

@@ -84,21 +84,6 @@ async def test_the_topic_of_metadata_is_nobodys(client: RawClient) -> None:
     assert await code(client, topic("__cluster_metadata")) == ErrorCode.INVALID_REQUEST
 
 
-async def test_topics_of_a_request_stand_for_themselves(
-    running: InProcessBroker, client: RawClient
-) -> None:
-    results = await create(
-        client, topic("a"), topic("b c"), topic("d"), topic("twice"), topic("twice")
-    )
-    assert [(r.name, ErrorCode(r.error_code).name) for r in results] == [
-        ("a", "NONE"),
-        ("b c", "INVALID_TOPIC_EXCEPTION"),
-        ("d", "NONE"),
-        ("twice", "INVALID_REQUEST"),
-    ]
-    assert set(running.broker.cluster.image.topics) == {"t", "a", "d"}
-
-
 async def test_no_time_is_a_time_out_though_the_topic_is_made(
     running: InProcessBroker, client: RawClient
 ) -> None:

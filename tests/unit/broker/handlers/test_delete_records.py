@@ -1,4 +1,4 @@
-"""DeleteRecords: where partitions start, and what it refuses."""
+"""DeleteRecords: files that go, followers that are waited for. Starts: tests/compat."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from minibroker.kafka.protocol.messages.delete_records import (
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
-from tests.support.record_requests import asking, earliest, fill, first, part
+from tests.support.record_requests import fill
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
@@ -60,19 +60,6 @@ async def delete(
 ) -> Any:
     answer = await client.call(request_for({index: offset}, name), version)
     return answer.topics[0].partitions[0]
-
-
-@pytest.mark.parametrize("version", range(3))
-async def test_the_partition_starts_there(client: RawClient, version: int) -> None:
-    await fill(client, b"a", b"b", b"c")
-    done = await delete(client, 2, version)
-    assert (done.error_code, done.low_watermark) == (0, 2)
-    assert await earliest(client) == 2
-    partition = first(await client.call(asking(part(offset=1)), 12))
-    assert partition.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
-    assert first(await client.call(asking(part(offset=2)), 12)).log_start_offset == 2
-    # Going back changes nothing and is no error.
-    assert (await delete(client, 1, version)).low_watermark == 2
 
 
 async def test_the_files_below_it_go_with_the_next_check_and_after_the_delay(

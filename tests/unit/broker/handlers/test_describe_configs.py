@@ -1,4 +1,4 @@
-"""DescribeConfigs at every version; what the values are is tested with config/describe."""
+"""DescribeConfigs: groups, metrics, loggers, refusals, turns. Values: tests/compat."""
 
 from __future__ import annotations
 
@@ -54,38 +54,6 @@ def config_of(result: DescribeConfigsResult, name: str) -> DescribeConfigsResour
     assert result.error_code == 0, result.error_message
     (config,) = [config for config in result.configs if config.name == name]
     return config
-
-
-def test_a_topics_setting() -> None:
-    context = make_context(4)
-    context.services.cluster.image.configs = {"topics": {"t": {"cleanup.policy": "compact"}}}
-    config = config_of(ask(context, 2, "t", synonyms=True, documentation=True), "cleanup.policy")
-    assert (config.value, config.config_source, config.config_type) == ("compact", 1, 7)
-    assert not config.read_only
-    assert [(s.name, s.value, s.source) for s in config.synonyms] == [
-        ("cleanup.policy", "compact", 1),
-        ("log.cleanup.policy", "delete", 5),
-    ]
-    assert config.documentation is not None
-
-
-def test_the_broker_answers_for_itself() -> None:
-    """Clients look for these keys, and for read-only and sensitive ones."""
-    result = ask(make_context(4, {"ssl.key.password": ""}), 4, "0")
-    for name in ("min.insync.replicas", "default.replication.factor", "num.partitions"):
-        assert config_of(result, name).value == "1"
-    assert config_of(result, "auto.create.topics.enable").value == "true"
-    assert config_of(result, "broker.id").read_only
-    secret = config_of(result, "ssl.key.password")
-    assert (secret.value, secret.is_sensitive, secret.config_type) == (None, True, 9)
-
-
-def test_cluster_wide_values_are_those_set_at_run_time() -> None:
-    context = make_context(4)
-    assert ask(context, 4, "").configs == []
-    context.services.dynamic.set_cluster_default({"log.segment.bytes": "1000"})
-    config = config_of(ask(context, 4, ""), "log.segment.bytes")
-    assert (config.value, config.config_source, config.read_only) == ("1000", 3, False)
 
 
 def test_loggers_groups_and_client_metrics() -> None:
@@ -166,25 +134,3 @@ async def test_many_resources_are_described_once_each_and_in_turns(
     ).results
     assert [repr(result) for result in results] == [repr(result) for result in few * 20]
     assert [result.error_code for result in few] == [0, 3, 0, 17]
-
-
-@pytest.mark.parametrize("version", range(5))
-def test_every_version_carries_the_answer(version: int) -> None:
-    context = make_context(version, {"num.partitions": "3"})
-    context.services.cluster.image.configs = {"topics": {"t": {"retention.ms": "5"}}}
-    request = DescribeConfigsRequest(
-        resources=[
-            DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=None)
-            for kind, name in ((2, "t"), (4, "0"), (8, "0"), (4, "9"))
-        ],
-        include_synonyms=version >= 1,
-        include_documentation=version >= 3,
-    )
-    answer = read_by_client(handle(context, request), version)
-    topic = config_of(answer.results[0], "retention.ms")
-    assert topic.value == "5"
-    assert [result.error_code for result in answer.results] == [0, 0, 0, 42]
-    if version == 0:
-        assert not any(config.is_default for result in answer.results for config in result.configs)
-    else:
-        assert topic.config_source == 1

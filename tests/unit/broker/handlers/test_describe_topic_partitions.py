@@ -1,4 +1,4 @@
-"""DescribeTopicPartitions: pages, cursors, topics that do not exist."""
+"""DescribeTopicPartitions: all pages together."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.broker.handlers.common.authorized_operations import ALL_OPERATIONS
-from minibroker.broker.security.acls import ResourceType
 from minibroker.kafka.protocol.messages.describe_topic_partitions import (
     Cursor,
     DescribeTopicPartitionsRequest,
@@ -40,18 +38,6 @@ async def topics(running: InProcessBroker) -> None:
     """Beside `t` with two partitions: `a` with three, `z` with one."""
     await running.create_topic("z")
     await running.create_topic("a", 3)
-
-
-@pytest.mark.usefixtures("topics")
-async def test_all_topics_by_name(client: RawClient) -> None:
-    answer = await client.call(asking(), 0)
-    assert indexes_by_name(answer) == [("a", [0, 1, 2]), ("t", [0, 1]), ("z", [0])]
-    assert answer.next_cursor is None
-    for topic in answer.topics:
-        assert topic.topic_authorized_operations == ALL_OPERATIONS[ResourceType.TOPIC]
-        for part in topic.partitions:
-            assert (part.error_code, part.leader_id, part.replica_nodes) == (0, 0, [0])
-            assert part.eligible_leader_replicas == part.last_known_elr == []
 
 
 @pytest.mark.usefixtures("topics")

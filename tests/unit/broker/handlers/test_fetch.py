@@ -1,28 +1,22 @@
-"""Fetch: limits, waiting, isolation, epochs, sessions, topic ids, places that do not exist."""
+"""Fetch: waiting, epochs, sessions. Positions, limits and isolation are in tests/compat."""
 
 from __future__ import annotations
 
-import asyncio
-from typing import TYPE_CHECKING, Any
-
-import pytest
+from typing import TYPE_CHECKING
 
 from minibroker.broker.partitions.role import Follower
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.protocol.messages.fetch import ReplicaState
-from tests.support.in_process import START_MS, batch_of
+from tests.support.in_process import batch_of
 from tests.support.record_requests import (
     asking,
     fill,
     first,
     id_of,
-    offsets_in,
     part,
     parts_of_answer,
-    produce,
 )
 from tests.support.waiting import eventually
-from tests.unit.broker.partitions.conftest import Claim
 
 if TYPE_CHECKING:
     from tests.support.in_process import InProcessBroker, RawClient
@@ -32,34 +26,6 @@ ONE_BATCH = len(batch_of(b"x"))
 
 
 # Reading.
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-async def test_records_come_with_the_marks_of_the_partition(
-    running: InProcessBroker, client: RawClient, version: int
-) -> None:
-    await fill(client, b"a", b"b")
-    request = asking(part(offset=1), topic_id=id_of(running))
-    answer = await client.call(request, version)
-    partition = first(answer)
-    assert (partition.error_code, partition.high_watermark, partition.last_stable_offset) == (
-        0,
-        2,
-        2,
-    )
-    if version >= 5:
-        assert partition.log_start_offset == 0
-    assert offsets_in(partition.records) == [1]
-    if version >= 13:
-        assert answer.responses[0].topic_id == id_of(running)
-    else:
-        assert answer.responses[0].topic == "t"
-
-
-async def test_a_partitions_limit_holds_behind_the_first(client: RawClient) -> None:
-    await fill(client, *[b"x"] * 10)
-    partition = first(await client.call(asking(part(max_bytes=3 * ONE_BATCH)), 11))
-    assert len(partition.records) == 3 * ONE_BATCH
 
 
 # Epochs.
@@ -116,23 +82,6 @@ async def test_an_offset_before_the_start_is_out_of_range_whatever_its_epoch(
 # Isolation.
 
 
-@pytest.mark.parametrize("version", [4, 11, 18])
-async def test_read_committed_ends_at_the_open_transaction(
-    running: InProcessBroker, client: RawClient, version: int
-) -> None:
-    await fill(client, b"a")
-    open_batch = batch_of(
-        b"b", producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True
-    )
-    running.partitions.get("t", 0).append(memoryview(open_batch), -1, START_MS, Claim())
-    for isolation_level, offsets in ((0, [0, 1]), (1, [0])):
-        request = asking(part(), topic_id=id_of(running), isolation_level=isolation_level)
-        partition = first(await client.call(request, version))
-        assert offsets_in(partition.records) == offsets
-        assert (partition.high_watermark, partition.last_stable_offset) == (2, 1)
-        assert (partition.aborted_transactions is None) == (isolation_level == 0)
-
-
 # Waiting.
 
 
@@ -153,26 +102,6 @@ async def test_min_bytes_is_at_most_max_bytes(client: RawClient) -> None:
     await fill(client, b"a" * 200)
     request = asking(part(), max_wait_ms=60_000, min_bytes=1 << 30, max_bytes=100)
     assert parts_of_answer(await client.call(request, 11))[0][2] > 200
-
-
-async def test_the_rest_of_an_older_segment_is_answered_at_once(
-    running: InProcessBroker, client: RawClient
-) -> None:
-    """A consumer behind the newest segment never gets `min_bytes` by waiting: Kafka's
-    DelayedFetch does not have it wait."""
-    await running.create_topic("rolling", segment_bytes="1000")
-    for _ in range(5):
-        await client.call(produce(batch_of(b"x" * 400), topic="rolling"), 9)
-    waits: list[Any] = []
-    offset = 0
-    while offset < 4:  # the last segment is the one that is written to
-        request = asking(part(offset=offset), topic="rolling", max_wait_ms=60_000, min_bytes=10_000)
-        client.send(request, 11)
-        async with asyncio.timeout(10):
-            offset += len(offsets_in(first(await client.receive()).records))
-        waits += running.partitions.get("rolling", 0).waiters or ()
-    assert offset == 4
-    assert not waits
 
 
 async def test_a_topic_deleted_meanwhile_is_told(

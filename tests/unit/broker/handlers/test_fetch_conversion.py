@@ -11,7 +11,7 @@ import pytest
 from minibroker.broker.handlers.reads import conversion
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.records.conversion import down_convert
-from tests.support.in_process import START_MS, batch_of
+from tests.support.in_process import batch_of
 from tests.support.message_sets import magics, message, parse, plain
 from tests.support.record_requests import asking, part, produce, result
 from tests.support.waiting import eventually
@@ -45,16 +45,6 @@ async def test_the_version_says_which_format_comes(
     assert magics(data) == ([2] if magic == 2 else [magic] * 2)
     if magic < 2:
         assert [(m.offset, m.value) for m in parse(data)] == [(0, b"a"), (1, b"b")]
-
-
-@pytest.mark.parametrize("version", [0, 1, 2])
-async def test_answers_of_produce(running: InProcessBroker, version: int) -> None:
-    await running.create_topic("timed", message_timestamp_type="LogAppendTime")
-    async with await running.connect() as client:
-        for topic, append_time in (("t", -1), ("timed", START_MS)):
-            answer = await result(client, produce(message(b"x"), topic=topic), version)
-            assert (answer.error_code, answer.base_offset) == (0, 0)
-            assert answer.log_append_time_ms == (append_time if version == 2 else -1)
 
 
 @pytest.mark.parametrize("records", [b"", message(b"x")[:-1]])
@@ -149,10 +139,3 @@ async def test_a_batch_larger_than_the_limit(client: RawClient) -> None:
     assert [m.value for m in parse(bytes((await fetched(client, 3, small)).records))] == [
         b"x" * 1000
     ]
-
-
-async def test_places_that_are_not_there(client: RawClient) -> None:
-    partition = await fetched(client, 1, asking(part(), topic="nowhere"))
-    assert partition.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    partition = await fetched(client, 1, asking(part(offset=9)))
-    assert partition.error_code == ErrorCode.OFFSET_OUT_OF_RANGE

@@ -1,4 +1,4 @@
-"""ListOffsets: the special times, lookup by time, isolation, version 0's segments."""
+"""ListOffsets: times out of order, epochs, open transactions, other replicas."""
 
 from __future__ import annotations
 
@@ -73,21 +73,6 @@ async def fill(client: RawClient, *times: int, codec: str = "none", topic: str =
     assert answer.partition_responses[0].error_code == 0
 
 
-@pytest.mark.parametrize("codec", ["none", "gzip", "lz4"])
-@pytest.mark.parametrize("version", [1, 4, 6, 11])
-async def test_the_first_record_at_or_after_a_time(
-    client: RawClient, version: int, codec: str
-) -> None:
-    await fill(client, 0, 10, codec=codec)
-    await fill(client, 20, 30, codec=codec)
-    assert await time_and_offset(client, START_MS - 1000, version) == (START_MS, 0)
-    assert await time_and_offset(client, START_MS, version) == (START_MS, 0)
-    assert await time_and_offset(client, START_MS + 1, version) == (START_MS + 10, 1)
-    assert await time_and_offset(client, START_MS + 11, version) == (START_MS + 20, 2)
-    assert await time_and_offset(client, START_MS + 30, version) == (START_MS + 30, 3)
-    assert await time_and_offset(client, START_MS + 31, version) == (-1, -1)
-
-
 @pytest.mark.parametrize("codec", ["none", "zstd"])
 async def test_times_out_of_order_lose_no_record(client: RawClient, codec: str) -> None:
     await fill(client, 50, 10, 70, codec=codec)
@@ -95,15 +80,6 @@ async def test_times_out_of_order_lose_no_record(client: RawClient, codec: str) 
     assert await time_and_offset(client, START_MS + 15, 7) == (START_MS + 50, 0)
     assert await time_and_offset(client, START_MS + 55, 7) == (START_MS + 70, 2)
     assert await time_and_offset(client, START_MS + 71, 7) == (-1, -1)
-
-
-async def test_over_several_segments(running: InProcessBroker, client: RawClient) -> None:
-    await running.create_topic("rolled", segment_bytes="1048576")
-    for time in (0, 10, 20):
-        await fill(client, time, topic="rolled")
-        running.partitions.get("rolled", 0).log.roll()
-    for time, offset in ((0, 0), (5, 1), (10, 1), (20, 2)):
-        assert (await time_and_offset(client, START_MS + time, 7, topic="rolled"))[1] == offset
 
 
 async def test_leader_epochs_are_checked(running: InProcessBroker, client: RawClient) -> None:

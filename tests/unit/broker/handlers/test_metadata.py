@@ -1,4 +1,4 @@
-"""Metadata: brokers, topics by name and id, automatic creation, every version."""
+"""Metadata: automatic creation and its limits, and topics that are not created."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.support.in_process import TIMEOUT_S, InProcessBroker
-from tests.support.record_requests import id_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,30 +24,6 @@ def request_for(*names: str, create: bool = True, **more: Any) -> MetadataReques
         allow_auto_topic_creation=create,
         **more,
     )
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-async def test_brokers_topics_and_partitions(
-    running: InProcessBroker, client: RawClient, version: int
-) -> None:
-    answer = await client.call(request_for("t"), version)
-    (broker,) = answer.brokers
-    assert (broker.node_id, broker.host, broker.port) == (0, *running.address)
-    (topic,) = answer.topics
-    assert (topic.error_code, topic.name, topic.is_internal) == (0, "t", False)
-    assert [part.partition_index for part in topic.partitions] == [0, 1]
-    for part in topic.partitions:
-        assert (part.error_code, part.leader_id) == (0, 0)
-        assert part.replica_nodes == part.isr_nodes == [0]
-        assert part.offline_replicas == []
-        if version >= 7:
-            assert part.leader_epoch == 0
-    if version >= 1:
-        assert answer.controller_id == 0
-    if version >= 2:
-        assert answer.cluster_id == running.broker.cluster.image.cluster_id
-    if version >= 10:
-        assert topic.topic_id == id_of(running)
 
 
 async def test_the_rack_is_told(tmp_path: Any) -> None:

@@ -13,7 +13,6 @@ from minibroker.broker.storage.files import Files
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.protocol.messages.find_coordinator import FindCoordinatorRequest
 from minibroker.kafka.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from minibroker.kafka.protocol.messages.list_groups import ListGroupsRequest
 from minibroker.kafka.protocol.messages.metadata import MetadataRequest
 from minibroker.kafka.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -133,20 +132,6 @@ async def test_a_stranger_is_refused_and_named(
     assert "refused offsets for group g from 127.0.0.1" in caplog.text
     assert "client id raw" in caplog.text
     assert "assign()" in caplog.text
-
-
-async def test_groups_that_read_a_topic_can_be_found(coordinated: RawClient) -> None:
-    for group_id in ("a", "b"):
-        await coordinated.call(commit(5, group_id=group_id), 7)
-    answer = await coordinated.call(ListGroupsRequest(), 4)
-    group_ids = {group.group_id for group in answer.groups}
-    assert group_ids == {"a", "b"}
-    readers = [
-        group_id
-        for group_id in sorted(group_ids)
-        if ("t", 0) in await committed_offsets(coordinated, group_id)
-    ]
-    assert readers == ["a", "b"]
 
 
 async def test_version_0_keeps_offsets_in_the_tree(

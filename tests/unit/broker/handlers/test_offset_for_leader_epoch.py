@@ -1,10 +1,8 @@
-"""OffsetForLeaderEpoch: where epochs ended, at every version."""
+"""OffsetForLeaderEpoch: the current epoch. Ends of epochs are in tests/compat."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-
-import pytest
 
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.protocol.messages.offset_for_leader_epoch import (
@@ -12,7 +10,6 @@ from minibroker.kafka.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
-from tests.support.record_requests import fill
 
 if TYPE_CHECKING:
     from tests.support.in_process import InProcessBroker, RawClient
@@ -34,17 +31,6 @@ async def ask(
         topics=[OffsetForLeaderTopic(topic=name, partitions=[part])]
     )
     return (await client.call(request, version)).topics[0].partitions[0]
-
-
-@pytest.mark.parametrize("version", range(5))
-async def test_the_end_of_the_current_epoch_is_the_end_of_the_log(
-    client: RawClient, version: int
-) -> None:
-    await fill(client, b"a", b"b")
-    answer = await ask(client, 0, version)
-    assert (answer.error_code, answer.end_offset) == (0, 2)
-    if version >= 1:
-        assert answer.leader_epoch == 0
 
 
 async def test_the_current_epoch_is_checked(running: InProcessBroker, client: RawClient) -> None:

@@ -1,4 +1,4 @@
-"""Produce: every version, what is refused and how, LogAppendTime, acks."""
+"""Produce: headers, replicas, bugs. Answers of every version are in tests/compat."""
 
 from __future__ import annotations
 
@@ -17,39 +17,20 @@ from minibroker.kafka.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from minibroker.kafka.records.batch import ATTRIBUTES_AT, BatchHeader, read_header
-from minibroker.kafka.records.record import decode_records
-from tests.support.in_process import START_MS, batch_of
+from minibroker.kafka.records.batch import BatchHeader
+from tests.support.in_process import batch_of
 from tests.support.record_requests import id_of, produce, result, stored
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tests.support.in_process import InProcessBroker, ManualClock, RawClient
+    from tests.support.in_process import InProcessBroker, RawClient
 
 DAY_MS = 24 * 3600 * 1000
-V2_VERSIONS = range(3, 14)
 
 
 # What is kept.
-
-
-@pytest.mark.parametrize("version", V2_VERSIONS)
-async def test_offsets_go_on_from_request_to_request(
-    running: InProcessBroker, client: RawClient, version: int
-) -> None:
-    topic_id = id_of(running)
-    first = await result(client, produce(batch_of(b"a", b"b"), topic_id=topic_id), version)
-    second = await result(client, produce(batch_of(b"c"), topic_id=topic_id), version)
-    assert (first.error_code, first.base_offset) == (0, 0)
-    assert (second.error_code, second.base_offset) == (0, 2)
-    assert first.log_append_time_ms == -1
-    if version >= 5:
-        assert first.log_start_offset == 0
-    batches = stored(running)
-    records = decode_records(batches) + decode_records(batches, read_header(batches).size_bytes)
-    assert [(r.offset, r.value) for r in records] == [(0, b"a"), (1, b"b"), (2, b"c")]
 
 
 @pytest.mark.pure("counts calls of BatchHeader.__init__")
@@ -118,41 +99,6 @@ async def test_several_topics_and_partitions_are_answered_in_order(
     ] == [("t", [(1, 0), (7, int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)), (0, 0)]), ("u", [(0, 0)])]
 
 
-@pytest.mark.parametrize("version", V2_VERSIONS)
-async def test_log_append_time_is_the_brokers(
-    running: InProcessBroker, client: RawClient, clock: ManualClock, version: int
-) -> None:
-    await running.create_topic("stamped", message_timestamp_type="LogAppendTime")
-    clock.advance(1234)
-    request = produce(batch_of(b"a"), topic="stamped", topic_id=id_of(running, "stamped"))
-    part = await result(client, request, version)
-    assert part.log_append_time_ms == START_MS + 1234
-    batch = stored(running, "stamped")
-    assert batch[ATTRIBUTES_AT + 1] & 0x08
-    assert decode_records(batch)[0].timestamp == START_MS + 1234
-
-
-@pytest.mark.parametrize("version", [3, 7, 8, 9, 12])
-@pytest.mark.parametrize("offset_ms", [-DAY_MS - 1, DAY_MS + 1])
-async def test_a_time_too_far_away_is_refused_and_nothing_is_kept(
-    running: InProcessBroker, client: RawClient, version: int, offset_ms: int
-) -> None:
-    limits = {
-        "message_timestamp_before_max_ms": str(DAY_MS),
-        "message_timestamp_after_max_ms": str(DAY_MS),
-    }
-    await running.create_topic("strict", **limits)
-    bad = batch_of(b"a", timestamp=START_MS + offset_ms)
-    part = await result(client, produce(bad, topic="strict"), version)
-    assert part.error_code == ErrorCode.INVALID_TIMESTAMP
-    assert part.base_offset == -1
-    assert running.partitions.get("strict", 0).log_end_offset == 0
-    if version >= 8:
-        assert [error.batch_index for error in part.record_errors] == [0]
-    good = batch_of(b"a", timestamp=START_MS + offset_ms // 2)
-    assert (await result(client, produce(good, topic="strict"), version)).error_code == 0
-
-
 # What is refused.
 
 
@@ -211,17 +157,6 @@ async def test_an_internal_topic_is_written_by_the_broker_only(
     await running.create_topic("__consumer_offsets")
     part = await result(client, produce(batch_of(b"a"), topic="__consumer_offsets"))
     assert part.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
-
-
-@pytest.mark.parametrize("version", [0, 1, 2, 3, 9, 13])
-async def test_transactional_records_need_an_id(
-    running: InProcessBroker, client: RawClient, version: int
-) -> None:
-    """In each version: the batch is transactional, no matter which request carries it."""
-    batch = batch_of(b"a", producer_id=5, producer_epoch=0, base_sequence=0, is_transactional=True)
-    part = await result(client, produce(batch, topic_id=id_of(running)), version)
-    assert part.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    assert stored(running) == b""
 
 
 # A bug.

@@ -8,17 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minibroker.broker.partitions.cold_reads import ColdError, warm
 from minibroker.broker.partitions.partition import READ_COMMITTED, READ_UNCOMMITTED
 from minibroker.broker.partitions.waiters import DelayedFetch, FetchPosition, has_enough
+from minibroker.broker.storage.disk import Disk
+from minibroker.broker.worker import Workers
 from minibroker.kafka.records.control import TransactionMarker, build_marker
 from tests.support.in_process import START_MS, batch_of
 from tests.support.logs import append_records
+from tests.support.runners import HeldRunner
 from tests.unit.broker.partitions.conftest import Claim, partition_image
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from tests.unit.broker.partitions.conftest import World
+
 
 BATCH_BYTES = len(batch_of(b"x"))
 
@@ -358,3 +364,25 @@ async def test_the_stop_ends_every_wait(two: World) -> None:
     waits = [Wait(two, 0), Wait(two, 1), Wait(two, 0, 1)]
     two.manager.wake_all()
     assert all(wait.is_over for wait in waits)
+
+
+async def test_a_reader_waits_for_every_range(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"content")
+    runner = HeldRunner()
+    disk = Disk(workers=Workers.by(runner))
+    cold = []
+    for position, size in ((0, 4), (4, 3)):
+        with disk.resident_only, pytest.raises(ColdError) as caught:
+            disk.pread(str(path), size, position)
+        cold.append(caught.value)
+    waiting = asyncio.create_task(warm(cold))
+    await asyncio.sleep(0)  # it begins
+    assert len(runner.work) == 2
+    for task, done in runner.work:
+        assert not waiting.done()
+        task()
+        done(None)
+    await asyncio.wait_for(waiting, 60)
+    assert disk.handles.find(str(path)) is not None
+    disk.close()

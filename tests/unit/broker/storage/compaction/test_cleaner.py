@@ -1,4 +1,4 @@
-"""The time and the thread of a compaction, and rounds that fail."""
+"""Compaction: settings, metrics, time, thread, and rounds that fail."""
 
 from __future__ import annotations
 
@@ -9,10 +9,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.storage import names
 from minibroker.broker.storage.compaction import cleaner as cleaner_module
 from minibroker.broker.storage.compaction.cleaner import LogCleaner
-from minibroker.broker.storage.compaction.cleaner_settings import CleanerSettings
+from minibroker.broker.storage.compaction.cleaner_settings import (
+    CleanerMetrics,
+    CleanerSettings,
+    cleaner_settings,
+)
 from minibroker.broker.storage.compaction.round_thread import THREAD_NAME
 from minibroker.kafka.errors import StorageError
 from tests.support.compaction import put
@@ -31,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from minibroker.broker.storage.partition_log import PartitionLog
+
 
 WAIT_S = 180
 SETTINGS = CleanerSettings(True, 1 << 20, 0.9, 1 << 19, 1e300, 15_000, 1000, 300_000)
@@ -434,3 +440,29 @@ def test_nothing_is_begun_by_a_look_that_a_stop_meets(tmp_path: Path) -> None:
     assert list(world.steps) == []
     assert not world.cleaner.is_running
     abandon(world.manager)
+
+
+def test_kafkas_defaults() -> None:
+    assert cleaner_settings(BrokerConfig()) == CleanerSettings(
+        True, 134217728, 0.9, 524288, 1.7976931348623157e308, 15000, 1000, 300000
+    )
+
+
+def test_it_is_off_without_threads_too() -> None:
+    assert not cleaner_settings(BrokerConfig({"log.cleaner.threads": "0"})).is_enabled
+    assert not cleaner_settings(BrokerConfig({"log.cleaner.enable": "false"})).is_enabled
+
+
+def test_metrics_have_kafkas_names() -> None:
+    metrics = CleanerMetrics(1000)
+    metrics.map_utilization, metrics.recopy_ratio, metrics.dirty_ratio_max = 0.5, 0.25, 0.75
+    metrics.last_round_s, metrics.max_delay_ms = 3.9, 2500
+    assert metrics.by_name(1234) == {
+        "max-buffer-utilization-percent": 50,
+        "cleaner-recopy-percent": 25,
+        "max-clean-time-secs": 3,
+        "max-compaction-delay-secs": 2,
+        "max-dirty-percent": 75,
+        "time-since-last-run-ms": 234,
+        "DeadThreadCount": 0,
+    }
