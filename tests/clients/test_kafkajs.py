@@ -50,8 +50,8 @@ def ports(zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[list[int]]:
     """Start three brokers; yield their ports."""
     port_of_broker = {n: free_port() for n in range(3)}
     settings = {
-        n: {**SETTINGS, "advertised.listeners": f"PLAINTEXT://localhost:{port}"}
-        for n, port in port_of_broker.items()
+        broker_id: {**SETTINGS, "advertised.listeners": f"PLAINTEXT://localhost:{port}"}
+        for broker_id, port in port_of_broker.items()
     }
     brokers = brokers_of(tmp_path, f"{zookeeper.connect}/kafkajs", port_of_broker, settings)
     try:

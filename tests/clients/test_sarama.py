@@ -139,10 +139,10 @@ def proxies(ports: dict[int, int], tmp_path: Path) -> Iterator[str]:
 
     try:
         process.wait_until(answers, START_SECONDS, "toxiproxy")
-        for n, upstream in ports.items():
+        for broker_id, upstream in ports.items():
             proxy = {
-                "name": f"kafka{n}",
-                "listen": f"127.0.0.1:{FIRST_PROXY_PORT + n}",
+                "name": f"kafka{broker_id}",
+                "listen": f"127.0.0.1:{FIRST_PROXY_PORT + broker_id}",
                 "upstream": f"127.0.0.1:{upstream}",
                 "enabled": True,
             }
@@ -159,13 +159,13 @@ def brokers(
     """Start five brokers: others reach them directly, clients through their proxies."""
     assert proxies
     settings = {}
-    for n, port in ports.items():
+    for broker_id, port in ports.items():
         internal = f"INTERNAL://127.0.0.1:{free_port()}"
-        settings[n] = {
+        settings[broker_id] = {
             **SETTINGS,
-            "broker.rack": str(n),
+            "broker.rack": str(broker_id),
             "listeners": f"LOCAL://127.0.0.1:{port},{internal}",
-            "advertised.listeners": f"LOCAL://localhost:{FIRST_PROXY_PORT + n},{internal}",
+            "advertised.listeners": f"LOCAL://localhost:{FIRST_PROXY_PORT + broker_id},{internal}",
         }
     nodes = brokers_of(tmp_path, f"{zookeeper.connect}/sarama", ports, settings)
     try:

@@ -209,7 +209,7 @@ def test_groups_and_client_metrics_have_the_keys_of_kafka_4(kafka_44: KafkaPeer)
         assert theirs.keys() == mine.keys()
         for name, config in theirs.items():
             assert config["config_type"] == mine[name]["config_type"], name
-            assert [s["name"] for s in config["synonyms"]] == [
+            assert [synonym["name"] for synonym in config["synonyms"]] == [
                 s["name"] for s in mine[name]["synonyms"]
             ], name
             if all(s["name"] == name for s in config["synonyms"]):

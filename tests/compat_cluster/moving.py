@@ -9,7 +9,9 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
-from tests.fire.plan import CLUSTER_SETTINGS, PARTITIONS, WAIT_S
+from tests.fire import three_replicas
+from tests.fire.plan import CLUSTER_SETTINGS, WAIT_S
+from tests.fire.three_replicas import IDS, TOPICS
 from tests.support.broker import Minibroker
 from tests.support.configured import ConfiguredMinibroker
 from tests.support.peers import KafkaPeer
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
 
     from tests.compat_cluster.tree import ClusterTree
 
-IDS: Final = (0, 1, 2)
 KAFKA: Final = "kafka"
 MINIBROKER: Final = "minibroker"
 SETTINGS: Final = {
@@ -36,13 +37,6 @@ SETTINGS: Final = {
     "num.network.threads": "2",
     "num.io.threads": "4",
 }
-TOPICS: Final = {
-    "input": PARTITIONS,
-    "output": PARTITIONS,
-    "__consumer_offsets": int(CLUSTER_SETTINGS["offsets.topic.num.partitions"]),
-    "__transaction_state": int(CLUSTER_SETTINGS["transaction.state.log.num.partitions"]),
-}
-LINES_OF_ERROR: Final = 30
 
 
 class Moving:
@@ -58,17 +52,17 @@ class Moving:
         self.tree = tree
         self._kinds: list[dict[str, KafkaPeer | Minibroker]] = []
         self.log_dirs = [directory / f"data-{n}" for n in IDS]
-        for n, log_dir in enumerate(self.log_dirs):
+        for broker_id, log_dir in enumerate(self.log_dirs):
             peer = KafkaPeer(
                 "3.9.1",
-                directory / f"kafka-{n}",
+                directory / f"kafka-{broker_id}",
                 zookeeper=connect,
-                settings={**SETTINGS, **(settings or {}), "broker.id": str(n)},
+                settings={**SETTINGS, **(settings or {}), "broker.id": str(broker_id)},
                 log_dir=log_dir,
                 port=free_port(),
                 common={},
             )
-            own = ConfiguredMinibroker(peer, directory / f"minibroker-{n}.log")
+            own = ConfiguredMinibroker(peer, directory / f"minibroker-{broker_id}.log")
             self._kinds.append({KAFKA: peer, MINIBROKER: own})
         self.address = ",".join(kinds[KAFKA].address for kinds in self._kinds)
         self.kind_of: dict[int, str] = {}
@@ -88,8 +82,8 @@ class Moving:
 
     def stop_all(self) -> None:
         """Stop what runs, one after the other."""
-        for n in IDS:
-            self._kinds[n][self.kind_of[n]].stop()
+        for broker_id in IDS:
+            self._kinds[broker_id][self.kind_of[broker_id]].stop()
 
     def replace(self, n: int, kind: str) -> None:
         """Stop a broker and start one of the other kind in its place; its replicas are in sync."""
@@ -124,46 +118,20 @@ class Moving:
 
     def wait_until_in_sync(self) -> None:
         """Wait until every replica is in sync."""
-
-        def isr(topic: str, partition: int) -> set[int]:
-            state = self.tree.state(topic, partition)
-            return set() if state is None else set(state["isr"])
-
-        for topic, partitions in TOPICS.items():
-            for partition in range(partitions):
-                self._wait(
-                    lambda at=(topic, partition): isr(*at) == set(IDS),  # type: ignore[misc]
-                    f"all replicas of {topic}-{partition} are in sync",
-                )
+        three_replicas.wait_until_in_sync(self.tree)
 
     def wait_until_equal(self) -> None:
-        """Wait until the replicas of each partition have the same bytes.
-
-        Internal topics are compacted, by each broker when it likes, so they are not compared.
-        """
-        for name in [f"{topic}-{n}" for topic in ("input", "output") for n in range(PARTITIONS)]:
-            self._wait(
-                lambda name=name: len({self._log(n, name) for n in IDS}) == 1,  # type: ignore[misc]
-                f"the replicas of {name} are equal",
-            )
-
-    def _log(self, n: int, name: str) -> bytes:
-        segments = sorted((self.log_dirs[n] / name).glob("*.log"))
-        return b"".join(segment.read_bytes() for segment in segments)
+        """Wait until the replicas of each partition have the same bytes."""
+        three_replicas.wait_until_equal(self.log_dirs.__getitem__)
 
     def errors(self) -> list[str]:
         """Return each error and traceback that a minibroker logged, with the lines behind it."""
-        errors = []
-        for n in IDS:
-            broker = self._kinds[n][MINIBROKER]
+        errors: list[str] = []
+        for broker_id in IDS:
+            broker = self._kinds[broker_id][MINIBROKER]
             assert isinstance(broker, Minibroker)
-            if not broker.log_path.exists():
-                continue
-            lines = broker.log_path.read_text(errors="replace").splitlines()
-            for number, line in enumerate(lines):
-                if " ERROR " in line or line.startswith("Traceback"):
-                    text = "\n".join(lines[number : number + LINES_OF_ERROR])
-                    errors.append(f"broker {n}: {text}")
+            if broker.log_path.exists():
+                errors += three_replicas.errors_of(broker_id, broker.log_path)
         return errors
 
     def _wait(self, holds: Callable[[], bool], event: str) -> None:

@@ -430,7 +430,8 @@ class Scene:
             error, end = self.offset(topic, -1, at=leader, partition=partition)
             logs = [self._log(n, topic, partition) for n in on]
             epochs = [
-                [entry for entry in self._epochs(n, topic, partition) if entry[1] < end] for n in on
+                [entry for entry in self._epochs(broker_id, topic, partition) if entry[1] < end]
+                for broker_id in on
             ]
             same = all(log == logs[0] for log in logs) and all(e == epochs[0] for e in epochs)
             last_epochs = [epoch for epoch, _ in self._epochs(leader, topic, partition)[-1:]]

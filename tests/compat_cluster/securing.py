@@ -72,12 +72,12 @@ class SecuredBrokers:
         self.restarts = 0
         self._brokers = [
             Minibroker(
-                directory / f"data-{n}",
-                directory / f"broker-{n}.log",
+                directory / f"data-{broker_id}",
+                directory / f"broker-{broker_id}.log",
                 zookeeper=connect,
-                listen=f"127.0.0.1:{self.ports[n]['PLAINTEXT']}",
+                listen=f"127.0.0.1:{self.ports[broker_id]['PLAINTEXT']}",
             )
-            for n in IDS
+            for broker_id in IDS
         ]
 
     def start(self, n: int, stage: Stage) -> None:
@@ -129,10 +129,10 @@ class SecuredBrokers:
     def set_on_each(self, client: Mapping[str, str], key: str, value: str) -> None:
         """Change a setting of each broker while it runs, as kafka-configs does."""
         admin = AdminClient(dict(client))
-        for n in IDS:
+        for broker_id in IDS:
             entry = ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
             resource = ConfigResource(
-                ConfigResource.Type.BROKER, str(n), incremental_configs=[entry]
+                ConfigResource.Type.BROKER, str(broker_id), incremental_configs=[entry]
             )
             for future in admin.incremental_alter_configs([resource]).values():
                 future.result(WAIT_S)
@@ -192,8 +192,8 @@ class Load:
         first_counts = [self._count(number) for number in range(len(self._threads))]
         self.wait(
             lambda: all(
-                self._count(n) >= count_before + count
-                for n, count_before in enumerate(first_counts)
+                self._count(number) >= count_before + count
+                for number, count_before in enumerate(first_counts)
             ),
             f"{count} more records",
         )

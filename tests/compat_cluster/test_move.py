@@ -73,14 +73,16 @@ def test_a_cluster_moves_to_kafka_and_back_under_load(
         clients.start_all()
         clients.wait_for_transactions(BETWEEN, "transactions on three minibrokers")
         for kind in (KAFKA, MINIBROKER):
-            for n in IDS:
-                sys.stdout.write(f"broker {n} becomes {kind}\n")
+            for broker_id in IDS:
+                sys.stdout.write(f"broker {broker_id} becomes {kind}\n")
                 sys.stdout.flush()
-                brokers.replace(n, kind)
-                clients.wait_for_transactions(BETWEEN, f"broker {n} is {kind} and follows")
+                brokers.replace(broker_id, kind)
+                clients.wait_for_transactions(BETWEEN, f"broker {broker_id} is {kind} and follows")
                 brokers.elect_preferred()
-                clients.wait_for_transactions(BETWEEN, f"broker {n} is {kind} and leads")
-                clients.wait_for_each(f"a transaction of each client with broker {n} as {kind}")
+                clients.wait_for_transactions(BETWEEN, f"broker {broker_id} is {kind} and leads")
+                clients.wait_for_each(
+                    f"a transaction of each client with broker {broker_id} as {kind}"
+                )
         source, wrong = clients.end()
     wrong += reader.missing(source)
     assert not wrong, "\n".join(wrong[:20])

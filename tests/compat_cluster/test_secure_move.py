@@ -62,8 +62,8 @@ def brokers(zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[SecuredBrokers]:
     with ClusterTree(connect) as tree:
         secured = SecuredBrokers(tmp_path, connect, tree, stores)
         try:
-            for n in IDS:
-                secured.start(n, OPEN)
+            for broker_id in IDS:
+                secured.start(broker_id, OPEN)
             yield secured
         finally:
             secured.kill_all()
@@ -138,8 +138,8 @@ def test_a_cluster_becomes_secure_under_load(brokers: SecuredBrokers, tmp_path: 
     wrong = load.check(clients.scram(CAROL))
     say(f"{load.total():,} records acknowledged, {brokers.restarts} restarts")
     assert not wrong, "\n".join(wrong[:20])
-    for n in IDS:
-        log = brokers.log_of(n)
+    for broker_id in IDS:
+        log = brokers.log_of(broker_id)
         assert "Traceback" not in log, log[log.index("Traceback") - 500 :][:3000]
 
 

@@ -134,20 +134,20 @@ def mixed(request: pytest.FixtureRequest, zookeeper: ZooKeeper, tmp_path: Path) 
             )
         brokers_so_far: list[KafkaPeer | Minibroker] = []
         ports = []
-        for n in IDS:
+        for broker_id in IDS:
             listeners = {name: free_port() for name in ("PLAINTEXT", CLIENTS, BETWEEN)}
             peer = KafkaPeer(
                 "3.9.1",
-                tmp_path / f"kafka-{n}",
+                tmp_path / f"kafka-{broker_id}",
                 zookeeper=connect,
-                settings=settings_of(n, kind, stores, listeners),
-                log_dir=tmp_path / f"data-{n}",
+                settings=settings_of(broker_id, kind, stores, listeners),
+                log_dir=tmp_path / f"data-{broker_id}",
                 port=listeners["PLAINTEXT"],
             )
             ports.append(listeners[CLIENTS])
-            own = ConfiguredMinibroker(peer, tmp_path / f"minibroker-{n}.log")
+            own = ConfiguredMinibroker(peer, tmp_path / f"minibroker-{broker_id}.log")
             own.host, own.port = peer.host, peer.port
-            brokers_so_far.append(peer if n in kind.kafkas else own)
+            brokers_so_far.append(peer if broker_id in kind.kafkas else own)
         brokers = ThreeBrokers(request.param, tree, brokers_so_far)
         new_mixed = Mixed(brokers, ports, kind)
         try:
@@ -232,16 +232,16 @@ def acls_decide_on_every_broker(mixed: Mixed, topic: str) -> None:
         for n in IDS:
             wait_until(lambda n=n: code_at(n) == code, f"broker {n}: {event}", WAIT_S)  # type: ignore[misc]
 
-    for n in IDS:
-        assert code_at(n) == FORBIDDEN
-    for n in IDS:
-        answer = admins[n].call("create_acls", 2, creations=[acl(topic)])
+    for broker_id in IDS:
+        assert code_at(broker_id) == FORBIDDEN
+    for broker_id in IDS:
+        answer = admins[broker_id].call("create_acls", 2, creations=[acl(topic)])
         assert answer["results"][0]["error_code"] == 0, answer
-        expect(0, n, f"broker {n} has allowed it")
-        answer = admins[n].call("create_acls", 2, creations=[acl(topic, Permission.DENY)])
+        expect(0, broker_id, f"broker {broker_id} has allowed it")
+        answer = admins[broker_id].call("create_acls", 2, creations=[acl(topic, Permission.DENY)])
         assert answer["results"][0]["error_code"] == 0, answer
-        expect(FORBIDDEN, n, f"broker {n} has denied it")
-        other = (n + 1) % 3
+        expect(FORBIDDEN, broker_id, f"broker {broker_id} has denied it")
+        other = (broker_id + 1) % 3
         filters = [filter_of(topic, Permission.DENY)]
         answer = admins[other].call("delete_acls", 2, filters=filters)
         assert len(answer["filter_results"][0]["matching_acls"]) == 1, answer

@@ -36,19 +36,19 @@ def secured(zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[list[int]]:
     """Yield the ports of SASL_SSL of three Kafkas, which also use it among each other."""
     stores = write_stores(tmp_path / "stores", broker_certificate(), authority_pem())
     ports, peers = [], []
-    for n in IDS:
+    for broker_id in IDS:
         listeners = {name: free_port() for name in ("PLAINTEXT", "SASL_SSL")}
         addresses = ",".join(f"{name}://127.0.0.1:{port}" for name, port in listeners.items())
         ports.append(listeners["SASL_SSL"])
         peers.append(
             KafkaPeer(
                 "3.9.1",
-                tmp_path / f"kafka-{n}",
+                tmp_path / f"kafka-{broker_id}",
                 zookeeper=f"{zookeeper.connect}/secured-proxy",
                 settings={
                     **SETTINGS,
                     **stores,
-                    "broker.id": str(n),
+                    "broker.id": str(broker_id),
                     "listeners": addresses,
                     "advertised.listeners": addresses,
                     "inter.broker.listener.name": "SASL_SSL",
@@ -57,7 +57,7 @@ def secured(zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[list[int]]:
                     f"{LISTENER}.plain.sasl.jaas.config": JAAS,
                     "min.insync.replicas": "2",
                 },
-                log_dir=tmp_path / f"data-{n}",
+                log_dir=tmp_path / f"data-{broker_id}",
                 port=listeners["PLAINTEXT"],
             )
         )

@@ -100,7 +100,8 @@ def test_kafkas_tools_find_move_and_elect(on: Scene, tmp_path: Path) -> None:
         on.produce("after", topic, "c", at=2)
         on.logs("moved", topic, on=[0, 2])
         dumped = {
-            output_of(run("kafka.tools.DumpLogSegments", *_files(on, n, topic))) for n in (0, 2)
+            output_of(run("kafka.tools.DumpLogSegments", *_files(on, broker_id, topic)))
+            for broker_id in (0, 2)
         }
         assert len({text.split("\n", 1)[1] for text in dumped}) == 1, dumped
         assert "payload: c" in dumped.pop()
@@ -125,8 +126,8 @@ def _move(run: Tool, on: Scene, topic: str, bootstrap: tuple[str, ...], plan: Pa
     verified = output_of(run(*moves, "--verify", *options))
     assert f"Reassignment of partition {topic}-0 is completed." in verified
     assert "Clearing broker-level throttles on brokers 0,1,2" in verified
-    for n in IDS:
-        node = on.tree.value(f"/config/brokers/{n}") or {"config": {}}
+    for broker_id in IDS:
+        node = on.tree.value(f"/config/brokers/{broker_id}") or {"config": {}}
         assert not [key for key in node["config"] if "throttled" in key], node
 
 

@@ -215,6 +215,7 @@ def mixed_brokers(
     """
     directory.mkdir(parents=True, exist_ok=True)
     brokers = [
-        (kafka if n in kafkas else minibroker)(n, directory, connect, **settings) for n in IDS
+        (kafka if broker_id in kafkas else minibroker)(broker_id, directory, connect, **settings)
+        for broker_id in IDS
     ]
     return ThreeBrokers(f"Kafkas {sorted(kafkas)}", tree, brokers)

@@ -26,9 +26,11 @@ from typing import TYPE_CHECKING, Final
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from tests.fire import three_replicas
 from tests.fire.links import ZOOKEEPER, Links
 from tests.fire.losing_power import EXIT_CODE
 from tests.fire.plan import CLUSTER_SETTINGS, PARTITIONS, WAIT_S
+from tests.fire.three_replicas import IDS, all_partitions, in_sync
 from tests.support.broker import Minibroker
 from tests.support.peers import KafkaPeer
 from tests.support.waiting import wait_until
@@ -43,7 +45,6 @@ if TYPE_CHECKING:
     from tests.fire.clients import Clients
     from tests.support.peers import ZooKeeper
 
-IDS: Final = (0, 1, 2)
 ROLES: Final = ("leader", "controller", "follower")
 KILLS: Final = ("crash", "death", "cut", "pause", "island", "split")
 POWER_CUTS: Final = ("power", "outage")
@@ -51,13 +52,6 @@ OTHERS_WORK: Final = ("crash", "death", "cut", "pause", "island")
 """Faults in which the others have to go on without the broker."""
 SPLIT_S: Final = 10.0
 """Longest time of a split, in which a leader may have no way to commit."""
-TOPICS: Final = {
-    "input": PARTITIONS,
-    "output": PARTITIONS,
-    "__consumer_offsets": int(CLUSTER_SETTINGS["offsets.topic.num.partitions"]),
-    "__transaction_state": int(CLUSTER_SETTINGS["transaction.state.log.num.partitions"]),
-}
-LINES_OF_ERROR: Final = 30
 
 
 class PoweredMinibroker(Minibroker):
@@ -88,9 +82,9 @@ class Brokers:
         self.tree = tree
         self.links = Links(IDS, zookeeper.port, self._pid)
         self.all: list[Minibroker | KafkaPeer] = []
-        for n in IDS:
-            make = self._kafka if n in kafkas else self._minibroker
-            self.all.append(make(n, directory))
+        for broker_id in IDS:
+            make = self._kafka if broker_id in kafkas else self._minibroker
+            self.all.append(make(broker_id, directory))
 
     @property
     def address(self) -> str:
@@ -167,7 +161,7 @@ class Brokers:
         condition = f"{count} transactions while broker {victim} is away ({fault})"
         if fault in OTHERS_WORK:
             self._wait(
-                lambda: not any(self._isr(*at) == {victim} for at in _partitions()),
+                lambda: not any(in_sync(self.tree, *at) == {victim} for at in all_partitions()),
                 f"broker {victim} is in sync with another one",
             )
         if fault in {"crash", "death"}:
@@ -199,7 +193,7 @@ class Brokers:
         """
         broker = self.all[victim]
         assert isinstance(broker, PoweredMinibroker)
-        versions = {at: self.tree.state_version(*at) for at in _partitions()}
+        versions = {at: self.tree.state_version(*at) for at in all_partitions()}
         broker.lose_power()
         self._start_again(is_outage, victim, clients, count, condition)
         for at, version in versions.items():
@@ -245,47 +239,21 @@ class Brokers:
 
     def wait_until_in_sync(self) -> None:
         """Wait until every replica is in sync."""
-
-        for topic, partition in _partitions():
-            self._wait(
-                lambda at=(topic, partition): self._isr(*at) == set(IDS),  # type: ignore[misc]
-                f"all replicas of {topic}-{partition} are in sync",
-            )
-
-    def _isr(self, topic: str, partition: int) -> set[int]:
-        state = self.tree.state(topic, partition)
-        return set() if state is None else set(state["isr"])
+        three_replicas.wait_until_in_sync(self.tree)
 
     def wait_until_equal(self) -> None:
-        """Wait until the replicas of each partition have the same bytes.
+        """Wait until the replicas of each partition have the same bytes."""
+        three_replicas.wait_until_equal(self._directory_of)
 
-        Internal topics are compacted, by each broker when it likes, so they are not compared.
-        """
-        for name in [f"{topic}-{n}" for topic in ("input", "output") for n in range(PARTITIONS)]:
-            self._wait(
-                lambda name=name: len({self._log(n, name) for n in IDS}) == 1,  # type: ignore[misc]
-                f"the replicas of {name} are equal",
-            )
-
-    def _log(self, n: int, name: str) -> bytes:
-        broker = self.all[n]
-        directory = broker.data_dir if isinstance(broker, Minibroker) else broker.log_dir
-        segments = sorted((directory / name).glob("*.log"))
-        return b"".join(segment.read_bytes() for segment in segments)
+    def _directory_of(self, broker_id: int) -> Path:
+        broker = self.all[broker_id]
+        return broker.data_dir if isinstance(broker, Minibroker) else broker.log_dir
 
     def errors(self) -> list[str]:
         """Return each error and traceback that a minibroker logged, with the lines behind it."""
-        errors = []
-        for n, broker in enumerate(self.all):
-            if isinstance(broker, KafkaPeer):
-                continue
-            lines = broker.log_path.read_text(errors="replace").splitlines()
-            for number, line in enumerate(lines):
-                if " ERROR " in line or line.startswith("Traceback"):
-                    text = "\n".join(lines[number : number + LINES_OF_ERROR])
-                    errors.append(f"broker {n}: {text}")
-        return errors
-
-
-def _partitions() -> list[tuple[str, int]]:
-    return [(topic, n) for topic, count in TOPICS.items() for n in range(count)]
+        return [
+            error
+            for broker_id, broker in enumerate(self.all)
+            if isinstance(broker, Minibroker)
+            for error in three_replicas.errors_of(broker_id, broker.log_path)
+        ]

@@ -55,9 +55,9 @@ class Links:
         asyncio.run_coroutine_threadsafe(work, self._loop).result(180)
 
     async def _listen(self) -> None:
-        for n in self._ids:
-            await self._serve(self.outside[n], self.inside[n], n, None)
-            await self._serve(self.zookeeper[n], self._zookeeper_port, ZOOKEEPER, n)
+        for broker_id in self._ids:
+            await self._serve(self.outside[broker_id], self.inside[broker_id], broker_id, None)
+            await self._serve(self.zookeeper[broker_id], self._zookeeper_port, ZOOKEEPER, broker_id)
 
     async def _serve(self, port: int, target: int, end: End, source: int | None) -> None:
         def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -120,8 +120,8 @@ class Links:
 
     def _owner_of(self, port: int) -> int | None:
         """Return the broker whose process has this port as its own end of a connection."""
-        for n in self._ids:
-            pid = self._pid_of(n)
+        for broker_id in self._ids:
+            pid = self._pid_of(broker_id)
             if pid is None:
                 continue
             with contextlib.suppress(psutil.Error):
@@ -129,7 +129,7 @@ class Links:
                 if any(
                     connection.laddr and connection.laddr.port == port for connection in connections
                 ):
-                    return n
+                    return broker_id
         return None
 
     def cut(self, broker: End, others: Iterable[End]) -> None:

@@ -104,8 +104,8 @@ def test_an_idempotent_producer_outlives_a_kill(new_broker: Callable[..., Minibr
             failures.append(error)
 
     for step in range(3):
-        for n in range(COUNT):
-            producer.produce("once", value=f"{step}-{n}", on_delivery=delivered)
+        for number in range(COUNT):
+            producer.produce("once", value=f"{step}-{number}", on_delivery=delivered)
         producer.poll(0.01)
         if step < 2:
             broker.kill()

@@ -46,8 +46,12 @@ class Mixed:
         self, new_broker: Callable[..., Minibroker], zookeeper: str, directory: Path
     ) -> None:
         self.minibrokers = [
-            new_broker(f"data-{n}", zookeeper=zookeeper, settings={**SETTINGS, "broker.id": str(n)})
-            for n in (0, 1)
+            new_broker(
+                f"data-{broker_id}",
+                zookeeper=zookeeper,
+                settings={**SETTINGS, "broker.id": str(broker_id)},
+            )
+            for broker_id in (0, 1)
         ]
         self.kafka = KafkaPeer(
             "3.9.1",

@@ -44,13 +44,13 @@ class Mixed:
         settings = {**SETTINGS, "auto.leader.rebalance.enable": "false"}
         self.kafka = KafkaPeer("3.9.1", directory / "kafka", zookeeper=connect, settings=settings)
         self.minibrokers = {
-            n: Minibroker(
-                directory / f"data-{n}",
-                directory / f"minibroker-{n}.log",
+            broker_id: Minibroker(
+                directory / f"data-{broker_id}",
+                directory / f"minibroker-{broker_id}.log",
                 zookeeper=connect,
-                settings={**SETTINGS, "broker.id": str(n)},
+                settings={**SETTINGS, "broker.id": str(broker_id)},
             )
-            for n in MINIBROKERS
+            for broker_id in MINIBROKERS
         }
 
     def start(self) -> None:

@@ -47,7 +47,9 @@ def index_in(running: InProcessBroker, name: str) -> int:
     """Return the partition of `t` whose log is in the directory of this name."""
     partitions = running.partitions.of_topic("t")
     return next(
-        n for n, partition in partitions.items() if partition.log.log_directory.endswith(f"/{name}")
+        index
+        for index, partition in partitions.items()
+        if partition.log.log_directory.endswith(f"/{name}")
     )
 
 

@@ -45,9 +45,16 @@ class Brokers:
 
     def start(self, others: Mapping[str, str] | None = None, **settings: str) -> None:
         """Start the brokers, and wait until each knows all. `others`: settings of all but 0."""
-        for n in BROKERS:
-            own = {**SETTINGS, **settings, **((n and others) or {}), "broker.id": str(n)}
-            self.all.append(self._new_broker(f"data-{n}", zookeeper=self._zookeeper, settings=own))
+        for broker_id in BROKERS:
+            own = {
+                **SETTINGS,
+                **settings,
+                **((broker_id and others) or {}),
+                "broker.id": str(broker_id),
+            }
+            self.all.append(
+                self._new_broker(f"data-{broker_id}", zookeeper=self._zookeeper, settings=own)
+            )
         self.address = ",".join(broker.address for broker in self.all)
         self.admin = AdminClient({"bootstrap.servers": self.address})
         wait_until_acquainted(self.all)
@@ -174,9 +181,9 @@ def test_too_few_in_sync_refuse_acks_all(brokers: Brokers) -> None:
     brokers.start()
     brokers.create("t", **{"min.insync.replicas": "2"})
     leader = brokers.leader_of("t")
-    for n in BROKERS:
-        if n != leader:
-            brokers.all[n].kill()
+    for broker_id in BROKERS:
+        if broker_id != leader:
+            brokers.all[broker_id].kill()
     wait_until(lambda: brokers.isr_of("t") == {leader}, "the leader is alone in sync", WAIT_S)
     at_once = {"message.send.max.retries": 0}
     assert produce(brokers, "t", ["x"], **at_once) == ["NOT_ENOUGH_REPLICAS"]

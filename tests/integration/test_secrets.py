@@ -79,7 +79,7 @@ class Secured:
                 JWKS_URL: write_jwks(directory),
                 "listeners": ",".join(f"{n}://{HOST}:{p}" for n, p in self.ports.items()),
                 "listener.security.protocol.map": ",".join(
-                    f"{k}:{v}" for k, v in protocols.items()
+                    f"{name}:{protocol}" for name, protocol in protocols.items()
                 ),
                 "log.dirs": str(directory / "data"),
                 "minibroker.users": f'carol="{CAROL}"',

@@ -216,8 +216,12 @@ def test_two_brokers_share_the_transactions(
     """
     connect = f"{zookeeper.connect}/two-brokers"
     brokers = [
-        new_broker(f"data-{n}", zookeeper=connect, settings={**SETTINGS, "broker.id": str(n)})
-        for n in (0, 1)
+        new_broker(
+            f"data-{broker_id}",
+            zookeeper=connect,
+            settings={**SETTINGS, "broker.id": str(broker_id)},
+        )
+        for broker_id in (0, 1)
     ]
     wait_until_acquainted(brokers)
     address = ",".join(broker.address for broker in brokers)

@@ -178,10 +178,10 @@ def test_every_topic_is_served_and_deleted_by_a_broker_on_a_late_server(
     servers: Servers, new_broker: Callable[..., Minibroker]
 ) -> None:
     brokers = []
-    for n in range(2):  # broker 0 is the controller
-        settings = {"broker.id": str(n), "auto.create.topics.enable": "false"}
-        connect = f"127.0.0.1:{servers.clients[n]}/late"
-        brokers.append(new_broker(f"data-{n}", zookeeper=connect, settings=settings))
+    for broker_id in range(2):  # broker 0 is the controller
+        settings = {"broker.id": str(broker_id), "auto.create.topics.enable": "false"}
+        connect = f"127.0.0.1:{servers.clients[broker_id]}/late"
+        brokers.append(new_broker(f"data-{broker_id}", zookeeper=connect, settings=settings))
     wait_until_acquainted(brokers)
     admin = AdminClient({"bootstrap.servers": brokers[0].address})
     create(admin)

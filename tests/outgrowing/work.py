@@ -167,7 +167,7 @@ class Transactions:
             )
             for partition, part in values_in_topic.items():
                 assert part == [
-                    v for v in values if int(v.split("-")[-1]) % PARTITIONS == partition
+                    value for value in values if int(value.split("-")[-1]) % PARTITIONS == partition
                 ]
             everything = read_topic(self._clients, topic, is_committed=False)
             extra = self._aborted[topic] + (self._open if topic == LIVING else [])

@@ -206,7 +206,9 @@ class GroupMachine(RuleBasedStateMachine):
         ]
         assert len(assigned) == len(set(assigned))
         owned = {
-            (t, p) for t, partitions in self.group.partition_epochs.items() for p in partitions
+            (topic_id, partition)
+            for topic_id, partitions in self.group.partition_epochs.items()
+            for partition in partitions
         }
         assert set(assigned) == owned
 

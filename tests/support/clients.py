@@ -76,8 +76,8 @@ def confluent_produce(address: str, topic: str, codec: str, prefix: str, count: 
             "batch.num.messages": BATCH_RECORDS,
         }
     )
-    for n in range(count):
-        producer.produce(topic, key=f"k{n}", value=f"{prefix}{n}", on_delivery=delivered)
+    for number in range(count):
+        producer.produce(topic, key=f"k{number}", value=f"{prefix}{number}", on_delivery=delivered)
         producer.poll(0)
     remaining = producer.flush(DEADLINE_SECONDS)
     assert not remaining, f"{remaining} records were not acknowledged"

@@ -102,11 +102,11 @@ def ask_kafka(jars: Path, questions: list[Question], *, before_4: bool) -> list[
     `Refusal`s.
     """
     stream = b"".join(
-        _java_text(_kafka_class(q.spec, before_4=before_4))
-        + struct.pack(">hi", _kafka_version(q, before_4=before_4), len(data))
+        _java_text(_kafka_class(question.spec, before_4=before_4))
+        + struct.pack(">hi", _kafka_version(question, before_4=before_4), len(data))
         + data
-        for q in questions
-        for data in q.inputs
+        for question in questions
+        for data in question.inputs
     )
     source = Path(__file__).parent / "java" / "MessageEcho.java"
     done = subprocess.run(

@@ -175,10 +175,10 @@ def requests_to_a_follower(on: Scene) -> Steps:
     on.wait(lambda: on.fetch(topic, at=1)["high_watermark"] == 1, "the follower knows the mark")
     on.fetched("from the follower", topic, at=1)
     on.fetched("from a stranger", topic, at=2)
-    for label, n in (("follower", 1), ("stranger", 2)):
+    for label, broker_id in (("follower", 1), ("stranger", 2)):
         on.ask(
             f"delete records at a {label}",
-            n,
+            broker_id,
             "delete_records",
             2,
             timeout_ms=60_000,
@@ -186,7 +186,7 @@ def requests_to_a_follower(on: Scene) -> Steps:
         )
         on.ask(
             f"epochs at a {label}",
-            n,
+            broker_id,
             "offset_for_leader_epoch",
             4,
             replica_id=-1,
