@@ -1,21 +1,23 @@
-"""The files of the page: who gets them, and with which headers."""
+"""The files of the console: what they may hold, who gets them, and with which headers."""
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+import minibroker.control
 from minibroker.control import page_files
 from minibroker.control.access import Access
 from minibroker.control.page_files import POLICY
 from tests.unit.control.conftest import serve
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from minibroker.testing import Broker
     from tests.unit.control.conftest import Control
+
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
@@ -89,3 +91,53 @@ def test_the_views_name_the_brokers_and_the_rights(control: Control) -> None:
     assert views["brokers"] == [
         {"id": 0, "address": control.broker.bootstrap, "state": "running", "is_controller": True}
     ]
+
+
+FOLDER = Path(minibroker.control.__file__).parent / "console"
+FILES = sorted(FOLDER.iterdir())
+SCRIPTS = [file for file in FILES if file.suffix == ".js"]
+BYTES_MAX = 150 << 10
+PARSERS = (
+    "innerHTML",
+    "outerHTML",
+    "insertAdjacentHTML",
+    "document.write",
+    "DOMParser",
+    "createContextualFragment",
+    "setHTMLUnsafe",
+    "eval(",
+    "new Function",
+    "javascript:",
+)
+
+
+def test_the_page_is_small() -> None:
+    assert sum(file.stat().st_size for file in FILES) < BYTES_MAX
+
+
+@pytest.mark.parametrize("file", SCRIPTS, ids=lambda file: file.name)
+def test_a_script_makes_no_html_of_texts(file: Path) -> None:
+    text = file.read_text()
+    assert [word for word in PARSERS if word in text] == []
+
+
+@pytest.mark.parametrize("file", SCRIPTS, ids=lambda file: file.name)
+def test_a_script_imports_files_of_the_page(file: Path) -> None:
+    imports = re.findall(r'^(?:import|export) .*?from "([^"]+)";$', file.read_text(), re.MULTILINE)
+    assert [name for name in imports if not (FOLDER / name).is_file()] == []
+
+
+def test_every_file_is_used() -> None:
+    texts = "".join(file.read_text() for file in FILES)
+    assert [file.name for file in FILES if file.name not in texts] == ["index.html"]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_nothing_is_fetched_from_elsewhere(file: Path) -> None:
+    addresses = re.findall(r"(?:https?:)?//[\w.-]+\.\w+[^\s\"']*", file.read_text())
+    assert [address for address in addresses if "www.w3.org" not in address] == []
+
+
+def test_the_page_has_no_script_or_style_in_it() -> None:
+    text = (FOLDER / "index.html").read_text()
+    assert re.findall(r"<style|\sstyle=|\son\w+=|<script(?![^>]* src=)", text) == []

@@ -18,24 +18,6 @@ def defaults(settings: dict[str, str] | None = None) -> TopicConfig:
     return TopicConfig(broker_topic_values(BrokerConfig(settings)))
 
 
-def test_kafkas_defaults() -> None:
-    config = defaults()
-    assert config.segment_bytes == 1 << 30
-    assert config.segment_ms == config.retention_ms == 7 * 24 * 3_600_000
-    assert config.retention_bytes == -1
-    assert config.max_message_bytes == 1_048_588
-    assert config.index_interval_bytes == 4096
-    assert config.segment_index_bytes == 10 << 20
-    assert config.flush_ms == config.flush_messages == (1 << 63) - 1
-    assert (config.cleanup_policy, config.delete, config.compact) == ("delete", True, False)
-    assert config.message_timestamp_type == "CreateTime"
-    assert not config.is_append_time
-    assert config.compression_type == "producer"
-    assert config.message_format_version == "3.0-IV1"
-    assert config.min_insync_replicas == 1
-    assert config.min_cleanable_dirty_ratio == 0.5
-
-
 def test_broker_keys_give_the_defaults_in_the_topics_units() -> None:
     config = defaults(
         {

@@ -61,43 +61,6 @@ def test_pending_offsets_show_only_as_pending() -> None:
     assert list(store.group_ids()) == ["g", "h"]
 
 
-@pytest.mark.parametrize(("is_commit", "offset"), [(True, 9), (False, 5)])
-def test_a_marker_decides(is_commit: bool, offset: int) -> None:
-    store = OffsetStore()
-    store.replay(("g", "t", 0), committed(5))
-    store.replay(("g", "t", 0), committed(9, 1), 77)
-    store.replay(("g", "t", 0), committed(8, 2), 78)
-    store.complete_transaction(77, is_commit=is_commit)
-    store.complete_transaction(77, is_commit=not is_commit)  # nothing is left to decide
-    stored = store.get("g", "t", 0)
-    assert stored is not None
-    assert stored.offset == offset
-    assert store.has_pending("g", "t", 0)
-    store.complete_transaction(78, is_commit=False)
-    assert not store.has_pending_in("g")
-
-
-def test_a_later_record_is_newer_whenever_its_marker_came() -> None:
-    """A commit without a transaction behind the transaction's record, before its marker."""
-    store = OffsetStore()
-    store.replay(("g", "t", 0), committed(9, 10), 77)
-    store.replay(("g", "t", 0), committed(4, 11))
-    store.complete_transaction(77, is_commit=True)
-    offset = store.get("g", "t", 0)
-    assert offset is not None
-    assert offset.offset == 4
-
-
-def test_a_tombstone_removes_pending_offsets_too() -> None:
-    store = OffsetStore()
-    store.replay(("g", "t", 0), committed(9, 1), 77)
-    store.replay(("g", "t", 1), committed(9, 1), 77)
-    store.replay(("g", "t", 0), None)
-    store.complete_transaction(77, is_commit=True)
-    assert store.get("g", "t", 0) is None
-    assert store.get("g", "t", 1) is not None
-
-
 def test_offsets_of_a_topic() -> None:
     store = OffsetStore()
     store.replay(("g", "t", 0), committed(1))

@@ -50,8 +50,8 @@ def test_a_refused_request_is_answered_as_it_came(has_ids: bool) -> None:
     topics = [request_topic("t", 2, 0, topic_id=TOPIC_ID), request_topic("t", 0, topic_id=TOPIC_ID)]
     refuse_all(topics, response, CLASSES, ErrorCode.NOT_COORDINATOR, has_ids=has_ids)
     codes = [
-        [(partition.partition_index, partition.error_code) for partition in t.partitions]
-        for t in response
+        [(partition.partition_index, partition.error_code) for partition in topic.partitions]
+        for topic in response
     ]
     refused = ErrorCode.NOT_COORDINATOR
     assert codes == [[(2, refused), (0, refused)], [(0, refused)]]

@@ -145,10 +145,6 @@ class TestNoAuthorizer:
         assert "stands for nothing" in record.getMessage()
         assert record.exc_info is None
 
-    async def test_each_entry_is_refused(self, client: RawClient) -> None:
-        answer = await client.call(CreateAclsRequest(creations=[creation(), creation()]), 1)
-        assert [result.error_code for result in answer.results] == [ErrorCode.SECURITY_DISABLED] * 2
-
 
 class TestStandardAuthorizer:
     @pytest.fixture

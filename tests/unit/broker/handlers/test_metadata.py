@@ -1,4 +1,4 @@
-"""Metadata: automatic creation and its limits, and topics that are not created."""
+"""Metadata: automatic creation and its limits; DescribeTopicPartitions: all pages together."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.protocol.messages.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    TopicRequest,
+)
 from minibroker.kafka.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.support.in_process import TIMEOUT_S, InProcessBroker
 
@@ -14,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.support.in_process import RawClient
+
 
 VERSIONS = range(14)
 
@@ -122,3 +128,43 @@ async def test_a_topic_that_cannot_be_created_is_an_error_and_a_line_in_the_log(
     assert topic.error_code == ErrorCode.INVALID_REPLICATION_FACTOR
     (record,) = [record for record in caplog.records if "new is not created" in record.getMessage()]
     assert "Replication factor: 3 larger than available brokers: 1." in record.getMessage()
+
+
+def asking(
+    *names: str, cursor: tuple[str, int] | None = None, limit: int = 2000
+) -> DescribeTopicPartitionsRequest:
+    place = Cursor(topic_name=cursor[0], partition_index=cursor[1]) if cursor else None
+    return DescribeTopicPartitionsRequest(
+        topics=[TopicRequest(name=name) for name in names],
+        response_partition_limit=limit,
+        cursor=place,
+    )
+
+
+def indexes_by_name(answer: Any) -> list[tuple[str, list[int]]]:
+    return [
+        (topic.name, [part.partition_index for part in topic.partitions]) for topic in answer.topics
+    ]
+
+
+@pytest.fixture
+async def topics(running: InProcessBroker) -> None:
+    """Beside `t` with two partitions: `a` with three, `z` with one."""
+    await running.create_topic("z")
+    await running.create_topic("a", 3)
+
+
+@pytest.mark.usefixtures("topics")
+@pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 6])
+async def test_pages_join_to_the_whole(client: RawClient, limit: int) -> None:
+    places: list[tuple[str, int]] = []
+    cursor = None
+    for _ in range(7):
+        answer = await client.call(asking(cursor=cursor, limit=limit), 0)
+        page = [(name, index) for name, indexes in indexes_by_name(answer) for index in indexes]
+        assert len(page) <= limit
+        places += page
+        if answer.next_cursor is None:
+            break
+        cursor = (answer.next_cursor.topic_name, answer.next_cursor.partition_index)
+    assert places == [("a", 0), ("a", 1), ("a", 2), ("t", 0), ("t", 1), ("z", 0)]

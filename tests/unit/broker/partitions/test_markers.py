@@ -153,15 +153,21 @@ async def test_a_disk_that_refuses_is_said(world: World, monkeypatch: pytest.Mon
     assert codes == {T0: ErrorCode.KAFKA_STORAGE_ERROR}
 
 
+def held_syncs(world: World) -> HeldDisk:
+    """Let `t` be synced with every batch, on a disk that holds its syncs; return the disk."""
+    disk = HeldDisk()
+    world.running.partitions.appends.flusher = disk.flusher()
+    world.running.broker.services.dynamic.set_topic("t", {"flush.messages": "1"})
+    world.running.partitions.on_topic_config("t")
+    disk.hold()
+    return disk
+
+
 async def test_a_marker_counts_when_it_is_synced(world: World) -> None:
     """Its code is given then, and not before; the disk may still refuse it."""
     for is_refused in (False, True):
         producer_id, epoch = await open_transaction(world)
-        disk = HeldDisk()
-        world.running.partitions.appends.flusher = disk.flusher()
-        world.running.broker.services.dynamic.set_topic("t", {"flush.messages": "1"})
-        world.running.partitions.on_topic_config("t")
-        disk.hold()
+        disk = held_syncs(world)
         outcomes: list[Codes] = []
         ending = EndOfTransaction(producer_id, epoch, 0, is_commit=True)
         writer_of(world).write(ending, [T0], outcomes.append)
@@ -177,11 +183,7 @@ async def test_a_marker_of_another_coordinator_waits_for_the_time_of_a_request(
 ) -> None:
     """It is in the log, and counts when it is visible; the coordinator sends it again."""
     producer_id, epoch = await open_transaction(world)
-    disk = HeldDisk()
-    world.running.partitions.appends.flusher = disk.flusher()
-    world.running.broker.services.dynamic.set_topic("t", {"flush.messages": "1"})
-    world.running.partitions.on_topic_config("t")
-    disk.hold()
+    disk = held_syncs(world)
     partition = world.running.partitions.get("t", 0)
     marker = WritableTxnMarker(
         producer_id=producer_id,
@@ -208,11 +210,7 @@ async def test_a_marker_of_another_coordinator_waits_for_the_time_of_a_request(
 
 async def test_a_leader_that_goes_leaves_the_marker_to_the_next_one(world: World) -> None:
     producer_id, epoch = await open_transaction(world)
-    disk = HeldDisk()
-    world.running.partitions.appends.flusher = disk.flusher()
-    world.running.broker.services.dynamic.set_topic("t", {"flush.messages": "1"})
-    world.running.partitions.on_topic_config("t")
-    disk.hold()
+    disk = held_syncs(world)
     outcomes: list[Codes] = []
     ending = EndOfTransaction(producer_id, epoch, 0, is_commit=True)
     writer_of(world).write(ending, [T0], outcomes.append)

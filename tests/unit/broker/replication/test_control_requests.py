@@ -52,7 +52,10 @@ def image() -> MetadataImage:
     """Brokers 1 and 2, a topic with two partitions, of which the second has no state yet."""
     new_image = MetadataImage()
     new_image.brokers = {
-        n: BrokerInfo(n, (Endpoint("PLAINTEXT", "host", 9090 + n),), rack=f"r{n}") for n in (1, 2)
+        broker_id: BrokerInfo(
+            broker_id, (Endpoint("PLAINTEXT", "host", 9090 + broker_id),), rack=f"r{broker_id}"
+        )
+        for broker_id in (1, 2)
     }
     topic = TopicImage("t", TOPIC_ID, [partition(), partition(-1)])
     new_image.topics["t"] = topic

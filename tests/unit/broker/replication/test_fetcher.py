@@ -424,8 +424,8 @@ async def test_many_partitions_are_told_in_several_requests(
     wire = Wire(pair)
     wire.fetcher._give_up()
     leading = pair.by_id[0].partitions
-    for n in range(5):
-        leading.get("t", n).append(memoryview(batch_of(b"x")), 1, pair.clock.now_ms(), Claim())
+    for index in range(5):
+        leading.get("t", index).append(memoryview(batch_of(b"x")), 1, pair.clock.now_ms(), Claim())
     leading.commit()
     await eventually(lambda: all(other.replica("t", n).log_end_offset == 1 for n in range(5)))  # type: ignore[union-attr]
     assert {len(r.topics[0].partitions) for r in wire.requests if r.topics} <= {1, 2}

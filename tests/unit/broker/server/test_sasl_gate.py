@@ -262,7 +262,8 @@ async def test_a_long_request_in_the_place_of_a_token_gets_no_answer(
         client.send(MetadataRequest(topics=names), 9)
         await eventually(
             lambda: any(
-                c.connection.state is ConnectionState.REFUSED for c in running.server.connections
+                served.connection.state is ConnectionState.REFUSED
+                for served in running.server.connections
             )
         )
         clock.advance(1_000)

@@ -1,4 +1,4 @@
-"""The producers of a partition: sequences, epochs, transactions, rollback, snapshots."""
+"""The producers of a partition: snapshots, expiry, origins; sequences are in tests/property."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from minibroker.broker.storage.producer_state import (
     RecentBatch,
     parse_snapshot,
 )
-from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CorruptionError, KafkaError
-from minibroker.kafka.records.batch import SEQUENCE_MAX, BatchHeader, read_header
+from minibroker.kafka.records.batch import BatchHeader, read_header
 from minibroker.kafka.records.control import TransactionMarker, build_marker
 from minibroker.kafka.records.crc import crc32c
 from tests.support import java
@@ -146,22 +145,6 @@ class Log:
         return None if completed is None else completed[1:]
 
 
-def test_the_next_sequence_is_appended() -> None:
-    log = Log()
-    assert [log.send(0, 3), log.send(3, 2), log.send(5)] == [0, 3, 5]
-    assert log.state.producers[1].last_sequence == 5
-
-
-def test_each_of_the_last_five_is_answered_with_its_first_append() -> None:
-    log = Log()
-    for sequence in range(0, 14, 2):
-        assert log.send(sequence, 2) == sequence
-    for sequence in (12, 4, 8, 6, 10):
-        assert log.send(sequence, 2) == sequence
-    assert log.end_offset == 14
-    assert log.send(14) == 14
-
-
 def test_a_repetition_carries_the_first_ones_timestamp() -> None:
     log = Log()
     log.send(0, 2, timestamp=777)
@@ -176,23 +159,6 @@ def test_a_repetition_older_than_five_is_out_of_order() -> None:
         log.send(sequence)
     assert log.send(0) == "OUT_OF_ORDER_SEQUENCE_NUMBER"
     assert log.send(1) == 1
-
-
-@pytest.mark.parametrize(("sequence", "count"), [(0, 1), (1, 1), (0, 3), (1, 2), (4, 1), (5, 1)])
-def test_anything_else_is_out_of_order(sequence: int, count: int) -> None:
-    log = Log()
-    log.send(0, 2)
-    log.send(2, 1)
-    assert log.send(sequence, count) == "OUT_OF_ORDER_SEQUENCE_NUMBER"
-    assert log.send(3) == 3
-
-
-def test_an_older_epoch_is_fenced() -> None:
-    log = Log()
-    log.send(0, epoch=4)
-    assert log.send(1, epoch=3) == "INVALID_PRODUCER_EPOCH"
-    assert log.send(0, epoch=3) == "INVALID_PRODUCER_EPOCH"
-    assert log.send(1, epoch=4) == 1
 
 
 def test_a_newer_epoch_begins_with_sequence_0() -> None:
@@ -213,77 +179,6 @@ def test_messages_name_producer_partition_and_both_numbers() -> None:
     assert "producer 1 in topic-0, offset 1" in detail
     assert "is 7" in detail
     assert "is 0" in detail
-
-
-def test_producers_do_not_share_sequences() -> None:
-    log = Log()
-    assert [log.send(0, producer=1), log.send(0, producer=2), log.send(1, producer=1)] == [0, 1, 2]
-
-
-def test_several_batches_in_flight_are_judged_before_any_is_written() -> None:
-    log = Log()
-    assert [log.send(sequence) for sequence in range(5)] == [0, 1, 2, 3, 4]
-    assert log.send(2) == 2
-    log.state.commit()
-    assert log.send(5) == 5
-
-
-def test_sequences_wrap() -> None:
-    log = Log()
-    assert log.send(SEQUENCE_MAX - 1) == 0
-    assert log.send(SEQUENCE_MAX, 3) == 1
-    assert log.send(2) == 4
-    assert log.send(SEQUENCE_MAX, 3) == 1
-    assert log.send(1) == "OUT_OF_ORDER_SEQUENCE_NUMBER"
-    log = Log()
-    log.send(SEQUENCE_MAX)
-    assert log.send(0) == 1
-
-
-def test_an_unknown_producer_may_begin_anywhere() -> None:
-    """Its earlier records may all be deleted; Kafka accepts it since 2.5 (KIP-360)."""
-    log = Log()
-    assert log.send(41, epoch=3) == 0
-    assert log.send(42, epoch=3) == 1
-
-
-def test_unwritten_batches_are_forgotten() -> None:
-    log = Log()
-    log.send(0)
-    log.state.commit()
-    log.send(1)
-    log.send(2)
-    log.send(0, producer=2)
-    log.state.rollback()
-    log.end_offset = 1
-    assert set(log.state.producers) == {1}
-    assert log.send(2) == "OUT_OF_ORDER_SEQUENCE_NUMBER"
-    assert log.send(1) == 1
-    assert log.send(0, producer=2) == 2
-
-
-def test_committed_batches_are_not_rolled_back() -> None:
-    log = Log()
-    log.send(0)
-    log.state.commit()
-    log.state.rollback()
-    assert log.send(0) == 0
-    assert log.send(1) == 1
-
-
-def test_rollback_of_transactions() -> None:
-    log = Log()
-    log.send(0, transactional=True)
-    log.state.commit()
-    old_snapshot = log.state.to_snapshot()
-    log.end(COMMIT)
-    log.send(1, transactional=True)
-    log.send(0, producer=2, transactional=True)
-    log.state.rollback()
-    assert log.state.to_snapshot() == old_snapshot
-    assert log.state.first_unstable_offset == 0
-    log.end_offset = 1
-    assert log.end(ABORT) == (0, 1, True, 2)
 
 
 def test_a_rollback_restores_the_order_of_open_transactions() -> None:
@@ -359,26 +254,6 @@ def test_the_first_unstable_offset() -> None:
     assert log.state.first_unstable_offset is None
 
 
-def test_the_later_of_two_may_end_first() -> None:
-    log = Log()
-    log.send(0, producer=2, transactional=True)
-    log.send(0, producer=3, transactional=True)
-    assert log.end(COMMIT, producer=3) == (1, 2, False, 0)
-    log.state.on_high_watermark(3)
-    assert log.state.first_unstable_offset == 0
-    assert log.end(ABORT, producer=2) == (0, 3, True, 4)
-    assert log.state.first_unstable_offset == 0
-    log.state.on_high_watermark(4)
-    assert log.state.first_unstable_offset is None
-
-
-def test_a_batch_outside_the_open_transaction() -> None:
-    log = Log()
-    log.send(0, transactional=True)
-    assert log.send(1) == "INVALID_TXN_STATE"
-    assert log.send(1, transactional=True) == 1
-
-
 def test_a_marker_keeps_sequences_and_ends_one_transaction() -> None:
     log = Log()
     log.send(0, transactional=True)
@@ -387,15 +262,6 @@ def test_a_marker_keeps_sequences_and_ends_one_transaction() -> None:
     assert log.send(0, transactional=True) == 0
     assert log.send(1, transactional=True) == 3
     assert log.state.first_unstable_offset == 0
-
-
-def test_a_marker_with_a_newer_epoch_fences() -> None:
-    log = Log()
-    log.send(0, transactional=True)
-    assert log.end(ABORT, epoch=1) == (0, 1, True, 2)
-    assert log.send(1, transactional=True) == "INVALID_PRODUCER_EPOCH"
-    assert log.send(1, epoch=1, transactional=True) == "OUT_OF_ORDER_SEQUENCE_NUMBER"
-    assert log.send(0, epoch=1, transactional=True) == 2
 
 
 def test_markers_of_zombies() -> None:
@@ -550,11 +416,3 @@ def test_kafka_reads_our_snapshot(tmp_path: Path) -> None:
         "currentTxnFirstOffset: OptionalLong.empty lastTimestamp: 2000",
     ):
         assert line in printed, printed
-
-
-def test_errors_are_kafkas() -> None:
-    log = Log()
-    log.send(0, epoch=1)
-    with pytest.raises(KafkaError) as raised:
-        log.state.append(log.header(0, epoch=0))
-    assert raised.value.code == ErrorCode.INVALID_PRODUCER_EPOCH

@@ -1,4 +1,4 @@
-"""The records of a batch against its header, and against what a topic asks of each of them."""
+"""The work that the records of a batch may cost; verdicts: `test_validator_against_kafka.py`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from tests.support.logs import config
 NOW = TIMESTAMP + 50
 PLAIN = AppendRules(config())
 COMPACTED = AppendRules(config(cleanup_policy="compact"))
-RECENT = AppendRules(config(message_timestamp_before_max_ms=60, message_timestamp_after_max_ms=10))
 BUILT = AppendRules(config(compression_type="gzip"))
 CODECS = (1, 2, 3, 4)
 
@@ -43,51 +42,9 @@ def packed(codec: int, *items: Item | bytes) -> bytes:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_compressed_records_are_read(codec: int) -> None:
-    data = packed(codec, Item(b"a", b"k"), Item(b"b", None, TIMESTAMP + 9))
-    assert contents_of(data) == (TIMESTAMP, TIMESTAMP + 9, True, True)
-
-
-@pytest.mark.parametrize("codec", CODECS)
-def test_compressed_rubbish(codec: int) -> None:
-    data = batch(b"x", attributes=codec, payload=b"\xffrubbish, no codec wrote it")
-    assert code_of(data) == ErrorCode.UNKNOWN_SERVER_ERROR
-
-
-@pytest.mark.parametrize("codec", CODECS)
 def test_records_that_unfold_to_too_much(codec: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record_checks, "DECOMPRESSED_BYTES_MAX", 10_000)
     assert code_of(packed(codec, b"x" * 20_000)) == ErrorCode.MESSAGE_TOO_LARGE
-
-
-def test_fields_that_do_not_fit() -> None:
-    data = batch(payload=b"\x0c\0\0\0\x08\x01\0", count=1, last_offset_delta=0)
-    assert code_of(data) == ErrorCode.INVALID_RECORD
-
-
-def test_a_length_that_is_no_number() -> None:
-    """Kafka has no error for that, and no words."""
-    data = batch(payload=b"\xff" * 20, count=1, last_offset_delta=0)
-    assert code_of(data) == ErrorCode.UNKNOWN_SERVER_ERROR
-
-
-@pytest.mark.parametrize("codec", CODECS)
-def test_records_without_a_key_in_a_compacted_topic(codec: int) -> None:
-    data = packed(codec, Item(b"a", b"k"), b"b", Item(b"c", b"k"), b"d")
-    with pytest.raises(InvalidRecordsError, match="2 of 4 records refused: record 1: ") as raised:
-        contents_of(data, COMPACTED)
-    assert raised.value.code == ErrorCode.INVALID_RECORD
-    assert [error.batch_index for error in raised.value.record_errors] == [1, 3]
-
-
-@pytest.mark.parametrize("codec", CODECS)
-def test_timestamps_out_of_bounds(codec: int) -> None:
-    times = (NOW - 61, NOW - 60, -1, NOW + 10, NOW + 11)
-    data = packed(codec, *(Item(b"v", None, time) for time in times))
-    with pytest.raises(InvalidRecordsError) as raised:
-        contents_of(data, RECENT)
-    assert raised.value.code == ErrorCode.INVALID_TIMESTAMP
-    assert [error.batch_index for error in raised.value.record_errors] == [0, 4]
 
 
 def test_the_list_of_refused_records_is_bounded() -> None:
@@ -98,17 +55,6 @@ def test_the_list_of_refused_records_is_bounded() -> None:
     with pytest.raises(InvalidRecordsError) as raised:
         contents_of(data, COMPACTED)
     assert len(raised.value.record_errors) == 10_000
-
-
-def test_records_to_be_built_anew() -> None:
-    data = packed(1, Item(b"a", b"k"), Item(b"b"))
-    records = read_records(memoryview(data), read_header(data), PLAIN, NOW, "topic-0")
-    assert [(record.offset, record.key, record.value) for record in records] == [
-        (0, b"k", b"a"),
-        (1, None, b"b"),
-    ]
-    with pytest.raises(InvalidRecordsError):
-        read_records(memoryview(data), read_header(data), COMPACTED, NOW, "topic-0")
 
 
 # Few bytes that unfold to much.

@@ -64,56 +64,6 @@ async def test_a_transaction_from_begin_to_end(
     assert world.state().partitions == frozenset()
 
 
-async def test_a_new_session_fences_the_old_one(world: World) -> None:
-    """The old epoch gets nothing into log, transaction or decision once the new one was told."""
-    old = await world.begin()
-    await world.add(old, 0)
-    assert await world.produce(old, b"old") == NONE
-    assert (await world.init()).error_code == ErrorCode.CONCURRENT_TRANSACTIONS
-    new = await world.begin()
-    assert new[0] == old[0]
-    assert new[1] > old[1]
-    assert await world.add(old, 1) == [ErrorCode.PRODUCER_FENCED]
-    assert await world.add(old, 1, version=1) == [ErrorCode.INVALID_PRODUCER_EPOCH]
-    assert await world.produce(old, b"late", sequence=1) == ErrorCode.INVALID_PRODUCER_EPOCH
-    assert (await world.end(old)).error_code == ErrorCode.PRODUCER_FENCED
-    assert (await world.end(old, version=1)).error_code == ErrorCode.INVALID_PRODUCER_EPOCH
-    records = await world.fetch()
-    assert [transaction.first_offset for transaction in records.aborted_transactions] == [0]
-    assert await world.add(new, 0) == [NONE]
-    assert await world.produce(new, b"new") == NONE
-
-
-async def test_a_batch_outside_a_transaction_is_refused(world: World) -> None:
-    producer = await world.begin()
-    assert await world.produce(producer, b"a") == ErrorCode.INVALID_TXN_STATE
-    assert await world.produce(producer, b"a", version=11) == ErrorCode.TRANSACTION_ABORTABLE
-    await world.add(producer, 1)
-    assert await world.produce(producer, b"a") == ErrorCode.INVALID_TXN_STATE
-    assert (await world.fetch(isolation=0)).high_watermark == 0
-
-
-async def test_kip_890_produce_begins_and_end_raises_the_epoch(world: World) -> None:
-    """Produce 12 adds its partition; EndTxn 5 tells the epoch of the next transaction."""
-    producer = await world.begin()
-    epochs = []
-    for value in (b"a", b"b", b"c"):
-        assert await world.produce(producer, value, version=12) == NONE
-        assert world.state().partitions == names(0)
-        answer = await world.end(producer, version=5)
-        producer = answer.producer_id, answer.producer_epoch
-        epochs.append(producer[1])
-    assert epochs == [1, 2, 3]
-    assert (await world.fetch()).last_stable_offset == 6
-
-
-async def test_kip_890_the_first_batch_of_a_producer_has_sequence_0(world: World) -> None:
-    producer = await world.begin()
-    refused = await world.produce(producer, b"b", sequence=1, version=12)
-    assert refused == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-    assert await world.produce(producer, b"a", sequence=0, version=12) == NONE
-
-
 async def test_kip_890_epochs_run_out_into_a_new_producer_id(world: World) -> None:
     producer = await world.begin()
     store = world.coordinator._store
@@ -233,12 +183,6 @@ async def test_nothing_ticks_in_an_idle_broker(world: World) -> None:
     await world.end(producer)
     world.clock.advance(20_001)
     assert world.coordinator._abort_timer is None
-
-
-@pytest.mark.parametrize("timeout_ms", [0, -1, 900_001])
-async def test_the_time_out_has_limits(world: World, timeout_ms: int) -> None:
-    answer = await world.init(transaction_timeout_ms=timeout_ms)
-    assert answer.error_code == ErrorCode.INVALID_TRANSACTION_TIMEOUT
 
 
 async def test_an_end_that_cannot_be_written_is_written_later(

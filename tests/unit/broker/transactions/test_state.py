@@ -83,27 +83,6 @@ def test_a_new_session_raises_the_epoch_and_forgets_the_last(state: TransactionS
     assert (after.producer_epoch, after.last_producer_epoch, after.state) == (6, -1, S.EMPTY)
 
 
-@pytest.mark.parametrize("state", [S.PREPARE_COMMIT, S.PREPARE_ABORT])
-def test_init_waits_for_markers(state: TransactionState) -> None:
-    with refusal(CODES.CONCURRENT_TRANSACTIONS):
-        init(metadata(state))
-
-
-def test_kip_360_recovery_raises_the_epoch_and_may_be_repeated() -> None:
-    first = init(metadata(epoch=5), expected=(1_000, 5))
-    assert (first.producer_epoch, first.last_producer_epoch) == (6, 5)
-    again = init(first, expected=(1_000, 5))
-    assert (again.producer_epoch, again.last_producer_epoch) == (6, 5)
-
-
-def test_kip_360_recovery_of_a_fenced_session() -> None:
-    newcomer = init(init(metadata(epoch=5), expected=(1_000, 5)))
-    with refusal(CODES.PRODUCER_FENCED):
-        init(newcomer, expected=(1_000, 5))
-    with refusal(CODES.PRODUCER_FENCED):
-        init(newcomer, expected=(999, 7))
-
-
 def test_exhausted_epochs_take_a_new_producer_id() -> None:
     after = init(metadata(epoch=PRODUCER_EPOCH_MAX - 1))
     assert (after.producer_id, after.producer_epoch, after.last_producer_epoch) == (NEW_ID, 0, -1)
@@ -141,34 +120,11 @@ def test_fence_aborts_with_an_epoch_that_nobody_has(broker_version: int, last_ep
     assert (after.partitions, after.start_ms) == (frozenset({A0}), 400)
 
 
-def test_fence_of_the_last_epoch_needs_another_id_only_in_the_second_protocol() -> None:
-    earlier = metadata(S.ONGOING, epoch=PRODUCER_EPOCH_MAX - 1)
-    old = fence(earlier, broker_version=1, new_producer_id=NEW_ID, now_ms=NOW_MS)
-    assert complete(old, NOW_MS).producer_epoch == PRODUCER_EPOCH_MAX
-    new = fence(earlier, broker_version=2, new_producer_id=NEW_ID, now_ms=NOW_MS)
-    done = complete(new, NOW_MS)
-    assert (done.producer_id, done.producer_epoch) == (NEW_ID, 0)
-
-
 # Partitions.
 
 
 def added(earlier: TransactionMetadata, *partitions: TopicPartition) -> TransactionMetadata | None:
     return add_partitions(earlier, 1_000, 5, partitions, client_version=2, now_ms=NOW_MS)
-
-
-@pytest.mark.parametrize("state", [S.EMPTY, S.COMPLETE_COMMIT, S.COMPLETE_ABORT])
-def test_the_first_partition_begins_a_transaction(state: TransactionState) -> None:
-    after = added(metadata(state, start_ms=3), A0)
-    assert after is not None
-    assert (after.state, after.start_ms, after.partitions) == (S.ONGOING, NOW_MS, {A0})
-
-
-def test_later_partitions_join_it_and_known_ones_change_nothing() -> None:
-    after = added(metadata(S.ONGOING), A0, A1)
-    assert after is not None
-    assert (after.start_ms, after.partitions, after.last_update_ms) == (400, {A0, A1}, NOW_MS)
-    assert added(metadata(S.ONGOING), A0) is None
 
 
 def test_add_partitions_checks_in_kafkas_order() -> None:
@@ -225,14 +181,6 @@ def test_the_first_protocol_ends_nothing_that_was_not_begun() -> None:
 
 
 # The end, second protocol.
-
-
-@pytest.mark.parametrize("is_commit", [True, False])
-def test_the_second_protocol_raises_the_epoch(is_commit: bool) -> None:
-    first = ended(metadata(S.ONGOING), is_commit)
-    assert first is not None
-    assert (first.producer_epoch, first.last_producer_epoch, first.client_version) == (6, 5, 2)
-    assert complete(first, NOW_MS).producer_epoch == 6
 
 
 PF, ITS = CODES.PRODUCER_FENCED, CODES.INVALID_TXN_STATE

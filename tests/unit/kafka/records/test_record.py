@@ -6,6 +6,7 @@ import random
 import struct
 import warnings
 from itertools import accumulate, chain, repeat
+from typing import Any
 
 import pytest
 from aiokafka.record.default_records import DefaultRecordBatch as AiokafkaBatch
@@ -108,12 +109,11 @@ def test_timestamps_may_span_the_whole_range() -> None:
     assert decode_records(build_batch(records)) == records
 
 
-@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
-def test_aiokafka_batches_are_read(codec: str) -> None:
-    number = ("none", "gzip", "snappy", "lz4", "zstd").index(codec)
-    builder = AiokafkaBuilder(
+def built_by(builder_class: Any, codec: str) -> bytes:
+    """Return a batch of the records, built by a class of aiokafka or kafka-python."""
+    builder = builder_class(
         magic=2,
-        compression_type=number,
+        compression_type=("none", "gzip", "snappy", "lz4", "zstd").index(codec),
         is_transactional=0,
         producer_id=-1,
         producer_epoch=-1,
@@ -124,46 +124,32 @@ def test_aiokafka_batches_are_read(codec: str) -> None:
         builder.append(
             record.offset, record.timestamp, record.key, record.value, list(record.headers)
         )
-    assert decode_records(bytes(builder.build())) == RECORDS
+    return bytes(builder.build())
+
+
+def read_by(foreign_batch: Any) -> list[Record]:
+    """Return the records that the batch of aiokafka or kafka-python reads."""
+    assert foreign_batch.validate_crc()
+    return [
+        Record(record.offset, record.timestamp, record.key, record.value, tuple(record.headers))
+        for record in foreign_batch
+    ]
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
-def test_aiokafka_reads_our_batches(codec: str) -> None:
-    aiokafka_batch = AiokafkaBatch(bytes(build_batch(RECORDS, codec=codec)))
-    assert aiokafka_batch.validate_crc()
-    assert [
-        Record(record.offset, record.timestamp, record.key, record.value, tuple(record.headers))
-        for record in aiokafka_batch
-    ] == RECORDS
+def test_aiokafka_agrees_in_both_directions(codec: str) -> None:
+    assert decode_records(built_by(AiokafkaBuilder, codec)) == RECORDS
+    assert read_by(AiokafkaBatch(bytes(build_batch(RECORDS, codec=codec)))) == RECORDS
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "lz4"])
 def test_kafka_python_agrees_in_both_directions(codec: str) -> None:
-    number = ("none", "gzip", "snappy", "lz4").index(codec)
-    builder = KafkaPythonBuilder(
-        magic=2,
-        compression_type=number,
-        is_transactional=0,
-        producer_id=-1,
-        producer_epoch=-1,
-        base_sequence=-1,
-        batch_size=10_000_000,
-    )
-    for record in RECORDS:
-        builder.append(
-            record.offset, record.timestamp, record.key, record.value, list(record.headers)
-        )
-    theirs = bytes(builder.build())
+    theirs = built_by(KafkaPythonBuilder, codec)
     ours = bytes(build_batch(RECORDS, codec=codec, leader_epoch=0))
     assert decode_records(theirs) == RECORDS
     if codec == "none":
         assert ours == theirs
-    python_batch = KafkaPythonBatch(ours)
-    assert python_batch.validate_crc()
-    assert [
-        Record(record.offset, record.timestamp, record.key, record.value, tuple(record.headers))
-        for record in python_batch
-    ] == RECORDS
+    assert read_by(KafkaPythonBatch(ours)) == RECORDS
 
 
 @pytest.mark.parametrize("size", [0, 1, 55, 56, 57, 63, 64, 8000, 8185, 8190, 20_000, 3_000_000])

@@ -1,4 +1,4 @@
-"""The first line of a command: what it starts, and no secret."""
+"""A command before its job: the line that it starts with, the file of its page."""
 
 from __future__ import annotations
 
@@ -7,14 +7,20 @@ import json
 import os
 import signal
 import threading
+from typing import TYPE_CHECKING
 
 import pytest
 
 from minibroker.cli.parser import parse
+from minibroker.pipeline.cli import page_file
 from minibroker.pipeline.cli.interrupting import ctrl_c_sets, when_set
 from minibroker.pipeline.command_line import announce
+from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.options.declaration import Arguments
 from minibroker.pipeline.verbs.table import VERBS
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class Terminal(io.StringIO):
@@ -90,3 +96,27 @@ def test_a_call_is_made_once_the_end_is_asked_for() -> None:
         assert not is_called.is_set()
         stop.set()
         assert is_called.wait(60)
+
+
+def test_a_page_is_written_where_it_can_be(tmp_path: Path) -> None:
+    path = str(tmp_path / "page.html")
+    page_file.check(None)
+    page_file.check(path)
+    page_file.write(path, "<p>ä</p>")
+    assert (tmp_path / "page.html").read_bytes() == "<p>ä</p>".encode()
+
+
+def test_the_sentence_names_the_page_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(PipelineError, match=r"nowhere/page\.html cannot be written: its dir"):
+        page_file.check(str(tmp_path / "nowhere" / "page.html"))
+    with pytest.raises(PipelineError, match=f"{tmp_path} cannot be written: Is a directory"):
+        page_file.write(str(tmp_path), "")
+
+
+def test_a_page_is_replaced_whole(tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    path.write_text("old")
+    with path.open() as reader:
+        page_file.write(str(path), "new")
+        assert (reader.read(), path.read_text()) == ("old", "new")
+    assert list(tmp_path.iterdir()) == [path]

@@ -81,25 +81,6 @@ def test_a_group_that_nobody_joined_is_simple() -> None:
     assert not group.is_simple
 
 
-def test_commits_that_name_a_member() -> None:
-    group = group_of(State.STABLE, member("a", "range", instance="i"), member("b", "range"))
-    assert refusal(group, "b", 4) == "NONE"
-    assert refusal(group, "b", 3) == "ILLEGAL_GENERATION"
-    assert refusal(group, "b", 5) == "ILLEGAL_GENERATION"
-    assert refusal(group, "c", 4) == "UNKNOWN_MEMBER_ID"
-    assert refusal(group, "", 4) == "UNKNOWN_MEMBER_ID"
-    assert refusal(group, "a", 4, instance_id="i") == "NONE"
-    assert refusal(group, "b", 4, instance_id="i") == "FENCED_INSTANCE_ID"
-    assert refusal(group, "b", 4, instance_id="j") == "UNKNOWN_MEMBER_ID"
-
-
-def test_commits_while_shares_are_waited_for() -> None:
-    group = group_of(State.COMPLETING_REBALANCE, member("a", "range"))
-    assert refusal(group, "a", 4) == "REBALANCE_IN_PROGRESS"
-    assert refusal(group, "a", 4, is_transactional=True) == "NONE"
-    assert refusal(group, "a", 3) == "ILLEGAL_GENERATION"
-
-
 def test_a_commit_without_a_member_into_a_live_group_says_why() -> None:
     """A consumer that uses assign() under the id of a group with members; the sentence is for our
     log, as OffsetCommit has no place for it."""

@@ -1,4 +1,4 @@
-"""The range assignor; beside Kafka's own in tests/compat/test_assignors.py."""
+"""Parts of the assignors; their targets stand beside Kafka's in tests/compat/test_assignors.py."""
 
 from __future__ import annotations
 
@@ -24,30 +24,6 @@ from minibroker.broker.groups.consumer.java_order import (
 )
 from minibroker.broker.groups.consumer.uniform_balancing import MemberRanges
 from minibroker.kafka.java_strings import string_hash
-from tests.unit.broker.groups.consumer.assignments import assign
-
-
-def test_topics_of_the_same_size_are_cut_alike() -> None:
-    members = {"m2": ("ab", ""), "m1": ("ab", "")}
-    assert assign("range", {"a": 3, "b": 3}, members) == {"m1": "a:0,1 b:0,1", "m2": "a:2 b:2"}
-
-
-def test_members_beyond_the_partitions_get_nothing() -> None:
-    members = {f"m{number}": ("a", "") for number in range(3)}
-    assert assign("range", {"a": 2}, members) == {"m0": "a:0", "m1": "a:1", "m2": ""}
-
-
-def test_static_members_come_first_by_their_names() -> None:
-    members = {"a": ("a", ""), "b": ("a", ""), "c": ("a", "")}
-    targets = assign("range", {"a": 3}, members, {"b": "z", "c": "y"})
-    assert targets == {"a": "a:2", "b": "a:1", "c": "a:0"}
-
-
-def test_each_topic_counts_its_own_subscribers() -> None:
-    members = {"m1": ("ab", ""), "m2": ("b", ""), "m3": ("", "")}
-    targets = assign("range", {"a": 3, "b": 3}, members)
-    assert targets == {"m1": "a:0,1,2 b:0,1", "m2": "b:2", "m3": ""}
-
 
 # The table of assignors, and the form of what they give.
 
@@ -72,70 +48,7 @@ def test_partitions_are_walked_by_bucket() -> None:
 # The uniform assignor for equal subscriptions; beside Kafka's own in tests/compat.
 
 
-def test_everybody_gets_the_same_number_over_all_topics() -> None:
-    members = {"m1": ("ab", ""), "m2": ("ab", "")}
-    assert assign("uniform", {"a": 3, "b": 1}, members) == {"m1": "a:0,1", "m2": "a:2 b:0"}
-
-
-def test_a_new_member_takes_only_the_excess_of_others() -> None:
-    members = {"new": ("a", ""), "old": ("a", "a:0,1,2")}
-    assert assign("uniform", {"a": 3}, members) == {"new": "a:2", "old": "a:0,1"}
-
-
-def test_unassigned_partitions_go_to_members_below_their_share() -> None:
-    members = {"m1": ("a", "a:0"), "m2": ("a", "a:1")}
-    assert assign("uniform", {"a": 4}, members) == {"m1": "a:0,2", "m2": "a:1,3"}
-
-
-def test_topics_that_are_not_subscribed_any_more_are_left() -> None:
-    members = {"m1": ("a", "a:0 b:0")}
-    assert assign("uniform", {"a": 1, "b": 1}, members) == {"m1": "a:0"}
-
-
-def test_the_last_members_take_the_remainder_if_nobody_has_it() -> None:
-    members = {"m1": ("a", "a:0"), "m2": ("a", "a:1"), "m3": ("a", "")}
-    targets = assign("uniform", {"a": 4}, members)
-    assert sorted(len(target.split(",")) for target in targets.values()) == [1, 1, 2]
-    assert targets["m1"].startswith("a:0")
-    assert targets["m2"].startswith("a:1")
-
-
-def test_nobody_subscribes_to_anything() -> None:
-    assert assign("uniform", {"a": 1}, {"m1": ("", "a:0"), "m2": ("", "")}) == {"m1": "", "m2": ""}
-
-
 # The uniform assignor for different subscriptions; beside Kafka's own in tests/compat.
-
-
-def test_a_member_of_a_single_topic_is_served_from_it() -> None:
-    members = {"m1": ("ab", ""), "m2": ("b", "")}
-    assert assign("uniform", {"a": 2, "b": 2}, members) == {"m1": "a:0,1", "m2": "b:0,1"}
-
-
-def test_partitions_move_until_nothing_is_better() -> None:
-    members = {"m1": ("ab", "a:0,1 b:0,1,2"), "m2": ("b", ""), "m3": ("b", "")}
-    targets = assign("uniform", {"a": 2, "b": 3}, members)
-    assert targets == {"m1": "a:0,1", "m2": "b:2", "m3": "b:0,1"} or (
-        sorted(target.count(",") for target in targets.values()) == [0, 1, 1]
-    )
-
-
-def test_a_balanced_assignment_stays() -> None:
-    members = {"m1": ("ab", "a:0,1"), "m2": ("b", "b:0,1")}
-    assert assign("uniform", {"a": 2, "b": 2}, members) == {"m1": "a:0,1", "m2": "b:0,1"}
-
-
-def test_topics_without_a_choice_are_placed_first() -> None:
-    """m1 alone reads a: the others' topic is shared by those who have less."""
-    members = {"m1": ("ab", ""), "m2": ("b", ""), "m3": ("bc", "")}
-    targets = assign("uniform", {"a": 4, "b": 2, "c": 2}, members)
-    assert targets["m1"] == "a:0,1,2,3"
-    assert targets["m2"] == "b:0,1"
-    assert targets["m3"] == "c:0,1"
-
-
-def test_nobody_subscribes_to_what_exists() -> None:
-    assert assign("uniform", {}, {"m1": ("", ""), "m2": ("", "")}) == {"m1": "", "m2": ""}
 
 
 # The next member: the emptiest ones and the fullest ones.

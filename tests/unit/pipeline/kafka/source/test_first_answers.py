@@ -1,23 +1,31 @@
-"""Many small ranges against brokers that a test tells: how many requests, and in which order."""
+"""Questions to the brokers: their number and order, for the driver and for small ranges."""
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from minibroker.client.client import PartitionLeader
 from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.ids import TopicPartition
 from minibroker.kafka.protocol.messages.fetch import (
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
     PartitionData,
 )
+from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka import options
 from minibroker.pipeline.kafka.client_settings import connection_settings
+from minibroker.pipeline.kafka.options import Bound
 from minibroker.pipeline.kafka.source.first_answers import SMALL_MAX, first_answers
-from minibroker.pipeline.offsets import OffsetRange
+from minibroker.pipeline.kafka.source.topics import TopicOffsets
+from minibroker.pipeline.offsets import LATEST, OffsetRange, Offsets
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 
 BROKERS = 3
 RECORD = b"r" * 100
@@ -143,3 +151,35 @@ def test_a_failure_is_left_to_the_reader_of_each_range(failure: Exception | None
     assert first is not None
     assert second is not None
     assert (first.error_code, second.records) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, RECORD)
+
+
+A, B = TopicPartition("a", 0), TopicPartition("b", 0)
+OPTIONS = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "a,b"}
+
+
+class GrowingTopics(TopicOffsets):
+    """Topics that get a record after each question."""
+
+    def __init__(self, ends: Offsets, at: Offsets) -> None:
+        super().__init__(options.parse(OPTIONS, streaming=True))
+        self._ends = ends
+        self._at = at
+
+    def _list_offsets(self, times: Mapping[TopicPartition, int]) -> Offsets:
+        is_end = set(times.values()) == {LATEST}
+        offsets = {place: (self._ends if is_end else self._at)[place] for place in times}
+        self._ends = {place: end + 1 for place, end in self._ends.items()}
+        return offsets
+
+
+def test_a_record_between_two_questions_is_not_skipped() -> None:
+    """No record of B is so late: it begins at the end that it had before that answer."""
+    topics = GrowingTopics({A: 5, B: 7}, {A: 3, B: -1})
+    bound = Bound(timestamp_ms=1000)
+    assert topics.at(bound, [A, B], side="starting", where_none=LATEST) == {A: 3, B: 7}
+
+
+def test_a_time_without_records_is_refused_unless_the_end_is_meant() -> None:
+    topics = GrowingTopics({A: 5}, {A: -1})
+    with pytest.raises(PipelineError, match="a-0 has no record at that time or later"):
+        topics.at(Bound(timestamp_ms=1000), [A], side="starting", where_none=0)

@@ -206,13 +206,13 @@ def test_order_and_duplicates_are_seen() -> None:
     (whole,) = digest(digests_batch(numbers))
     (swapped,) = digest(digests_batch([7, *numbers[1:7], 0, *numbers[8:]]))
     assert total([whole])[next(iter(whole.buckets))].records
-    assert {n: b.sums for n, b in swapped.buckets.items()} == {
+    assert {number: bucket.sums for number, bucket in swapped.buckets.items()} == {
         n: b.sums for n, b in whole.buckets.items()
     }
     differ = [n for n, bucket in whole.buckets.items() if bucket != swapped.buckets[n]]
     assert len(differ) == 1, "0 and 7 have one key"
     (twice,) = digest(digests_batch([*numbers[:-7], *numbers[:7]]))
-    assert {n: b.sums for n, b in twice.buckets.items()} != {
+    assert {number: bucket.sums for number, bucket in twice.buckets.items()} != {
         n: b.sums for n, b in whole.buckets.items()
     }
 
