@@ -314,7 +314,7 @@ release-dialogues: $(VENV)/.test $(RECORDED_RELEASES:%=$(JARS)/%/.done) ## recor
 
 # In turns, so that the machine's speed cancels out. ARGS='--rounds 9 --rows raw': more, or less.
 # ARGS=--instructions: counted by valgrind, in 2 minutes, also beside other work.
-bench-diff: $(VENV)/.test ## the broker of this checkout beside another commit's, 10 minutes (BASE=COMMIT)
+bench-diff: $(VENV)/.test ## the broker of this checkout beside another commit's, 20 minutes (BASE=COMMIT, ARGS='--rows raw,start': these)
 	$(BIN)/python -m benchmarks.diff $(BASE) $(ARGS)
 
 pictures: $(VENV)/.test ## record anew the conversations in docs/how-to/pictures, with real clients

@@ -13,116 +13,15 @@ import argparse
 import statistics
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
 
-from benchmarks import instructions, scale_wire, wire
+from benchmarks import instructions
 from benchmarks.callgrind import CounterError, require_valgrind
 from benchmarks.compiled import compiled_package
-from benchmarks.rows.raw import RawClient
-from benchmarks.sides import (
-    ROOT,
-    START_PATIENCE_S,
-    TOPIC,
-    Measured,
-    Side,
-    checkout_of,
-    connected,
-    fetch_all,
-    started,
-)
+from benchmarks.diff_rows import ROWS
+from benchmarks.sides import ROOT, Measured, Side, checkout_of
 from benchmarks.table import number
-from tests.support.processes import free_port
-
-BURST_S: Final = 1.5
-BATCH_RECORDS: Final = 16
-FILL_BYTES: Final = 64 << 20
-FETCH_PASSES: Final = 16
-KILLED_BATCHES: Final = 200_000
-"""Batches of one record of 100 bytes that a killed broker leaves: some 34 MB."""
-RECOVERY_POINTS: Final = "recovery-point-offset-checkpoint"
-
-
-def measure_start(side: Side, directory: Path) -> Measured:
-    """Return seconds and CPU seconds to the first answer, and MB of an idle broker."""
-    port = free_port()
-    child = side.launch(directory, port)
-    try:
-        answered_at = wire.wait_for_metadata(port, timeout_s=START_PATIENCE_S, check=child.check)
-        return {
-            "start, CPU s": child.cpu_seconds(),
-            "start, s": answered_at - child.started_at,
-            "idle memory, MB": child.resident_bytes() / 1e6,
-        }
-    finally:
-        child.stop()
-
-
-def measure_raw(side: Side, directory: Path) -> Measured:
-    """Return CPU and time of a Produce request with one record, 1, 5 and 50 in flight."""
-    figures: Measured = {}
-    with started(side, directory) as broker, connected(broker) as connection:
-        client = RawClient(connection, TOPIC, wire.one_record_batch(b"x" * 100))
-        client.run(50, BURST_S / 2)
-        for in_flight in (1, 5, 50):
-            before_s = broker.child.cpu_seconds()
-            burst = client.run(in_flight, BURST_S)
-            spent_s = broker.child.cpu_seconds() - before_s
-            requests = burst.requests_per_s * BURST_S
-            figures[f"raw Produce, {in_flight} in flight, CPU µs"] = spent_s / requests * 1e6
-            figures[f"raw Produce, {in_flight} in flight, µs"] = 1e6 / burst.requests_per_s
-    return figures
-
-
-def measure_batches(side: Side, directory: Path) -> Measured:
-    """Return CPU seconds of a GB in batches of 16 records of 1 KB: produced, then fetched."""
-    with started(side, directory) as broker, connected(broker) as connection:
-        batch = scale_wire.Batches(BATCH_RECORDS, 1000).at(time.time_ns() // 1_000_000)
-        frame = wire.produce_frame(TOPIC, batch)
-        count = FILL_BYTES // len(batch)
-        before_s = broker.child.cpu_seconds()
-        wire.pipeline(connection, TOPIC, frame, count)
-        produced_s = broker.child.cpu_seconds() - before_s
-        gigabytes = count * len(batch) / 1e9
-        before_s = broker.child.cpu_seconds()
-        for _ in range(FETCH_PASSES):
-            fetch_all(connection, count * BATCH_RECORDS)
-        fetched_s = (broker.child.cpu_seconds() - before_s) / FETCH_PASSES
-    return {
-        "produced, 1 KB, CPU s/GB": produced_s / gigabytes,
-        "fetched, 1 MB, CPU s/GB": fetched_s / gigabytes,
-    }
-
-
-def measure_killed(side: Side, directory: Path) -> Measured:
-    """Return seconds and CPU seconds of a start after kill -9 with many small batches.
-
-    The recovery point is removed, so the start looks at every batch. Where the last sync stood at
-    the kill depends on the moment, and a second of it outweighs what is compared.
-    """
-    with started(side, directory) as broker, connected(broker) as connection:
-        frame = wire.produce_frame(TOPIC, wire.one_record_batch(b"x" * 100))
-        wire.pipeline(connection, TOPIC, frame, KILLED_BATCHES)
-        broker.child.kill()
-    (directory / "data" / RECOVERY_POINTS).unlink(missing_ok=True)
-    for snapshot in directory.glob(f"data/{TOPIC}-0/*.snapshot"):
-        snapshot.unlink()
-    figures = measure_start(side, directory)
-    return {
-        "after a kill, CPU s": figures["start, CPU s"],
-        "after a kill, s": figures["start, s"],
-    }
-
-
-ROWS: Final[dict[str, Callable[[Side, Path], Measured]]] = {
-    "start": measure_start,
-    "raw": measure_raw,
-    "batches": measure_batches,
-    "killed": measure_killed,
-}
-
 
 Rows = Mapping[str, Callable[[Side, Path], Measured]]
 """Name of a row → what measures it."""

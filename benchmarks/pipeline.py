@@ -1,7 +1,9 @@
 """`python -m benchmarks.pipeline`: the pipeline's ways in and out beside Spark's Kafka connector.
 
     scan      every column of a topic, into Spark's sink that drops them
-    segments  the same out of the broker's files, beside the connector's scan
+    read      every column of a topic, into Parquet files, by a job of Spark that a user writes
+    stream    the same by a stream with Trigger.AvailableNow
+    segments  the scan out of the broker's files, beside the connector's scan
     archive   `pipeline archive` into Parquet files, beside the connector's stream with
               Trigger.AvailableNow into them
     iceberg   the same into an Iceberg table, beside the connector's Parquet files
@@ -146,6 +148,16 @@ def archive(file_format: str) -> Callable[[Run], None]:
     return work
 
 
+def read_to_parquet(source: str) -> Callable[[Run], None]:
+    """Write everything that is there into Parquet files with Spark's writer."""
+    read_function = read_topics if source == "minibroker" else connector.read_topics
+
+    def work(run: Run) -> None:
+        read_function(run.spark, options(run)).write.parquet(str(run.scratch / "files"))
+
+    return work
+
+
 def stream_to_parquet(source: str) -> Callable[[Run], None]:
     """Stream everything that is there into Parquet files with Spark's sink."""
     stream = stream_topics if source == "minibroker" else connector.stream_topics
@@ -222,6 +234,8 @@ def compare(run: Run) -> None:
 
 ROWS: Final = (
     Row("scan", 1.5, 2.0, scan("minibroker"), scan("connector"), alone=scan_alone),
+    Row("read", 2.0, 2.5, read_to_parquet("minibroker"), read_to_parquet("connector")),
+    Row("stream", 1.2, 2.0, stream_to_parquet("minibroker"), PARQUET),
     Row("segments", 1.5, 2.0, segments, scan("connector")),
     Row("archive", 1.5, 2.0, archive("parquet"), PARQUET, alone=archive_alone),
     Row("iceberg", 1.5, 2.0, archive("iceberg"), PARQUET),

@@ -21,7 +21,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -85,9 +85,16 @@ class SessionEnd:
 class ClusterOf:
     """Brokers 0, 1 and 2 of one kind, each a process with a directory of its own."""
 
-    def __init__(self, kind: str, directory: Path, zookeeper: str) -> None:
+    def __init__(
+        self,
+        kind: str,
+        directory: Path,
+        zookeeper: str,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.kind = kind
         self.zookeeper = zookeeper
+        self._environment = environment
         self.ports = {n: free_port() for n in BROKERS}
         self._children: dict[int, Child] = {}
         self._commands = {n: self._command(directory / str(n), zookeeper, n) for n in BROKERS}
@@ -133,7 +140,12 @@ class ClusterOf:
 
     def _begin(self, n: int) -> None:
         command, directory = self._commands[n]
-        self._children[n] = Child(command, output=directory / "output.log", directory=directory)
+        self._children[n] = Child(
+            command,
+            output=directory / "output.log",
+            directory=directory,
+            environment=self._environment,
+        )
 
     def _wait_until_ready(self, n: int) -> None:
         wire.wait_for_metadata(self.ports[n], timeout_s=PATIENCE_S, check=self._children[n].check)
@@ -205,24 +217,32 @@ def _wait(holds: Callable[[], bool], condition: str) -> None:
 def produce(cluster: ClusterOf, count: int) -> None:
     """Print records per second, MB/s and the CPU of all brokers for each GB of records."""
     cluster.create("replicated", PARTITIONS)
-    arguments = (
-        f"--topic replicated --num-records {count} --record-size {RECORD_BYTES} --throughput -1"
-        f" --bootstrap-server {cluster.bootstrap} --command-property acks=all"
-    )
-    command = tool_command("ProducerPerformance", arguments)
     for run in ("first", "second"):
-        cpu_at_start = cluster.cpu_s()
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        cpu_s = cluster.cpu_s() - cpu_at_start
-        rate = parse_producer(done.stdout)
+        output, cpu_s = write_records(cluster, "replicated", count)
+        rate = parse_producer(output)
         gigabytes = RECORD_BYTES * count / 1e9
-        latency = re.findall(r"[\d.]+ ms 99th", done.stdout)
+        latency = re.findall(r"[\d.]+ ms 99th", output)
         print(
             f"{cluster.kind}: {run} produce {rate:,.0f} records/s, "
             f"{rate * RECORD_BYTES / 1e6:.1f} MB/s, brokers {cpu_s / gigabytes:.1f} CPU s/GB, "
             f"{latency[-1] if latency else ''}",
             flush=True,
         )
+
+
+def write_records(cluster: ClusterOf, topic: str, count: int) -> tuple[str, float]:
+    """Write records with ProducerPerformance; return its output and the CPU seconds of all brokers.
+
+    Raises CalledProcessError.
+    """
+    arguments = (
+        f"--topic {topic} --num-records {count} --record-size {RECORD_BYTES} --throughput -1"
+        f" --bootstrap-server {cluster.bootstrap} --command-property acks=all"
+    )
+    command = tool_command("ProducerPerformance", arguments)
+    before_s = cluster.cpu_s()
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return done.stdout, cluster.cpu_s() - before_s
 
 
 def failover(cluster: ClusterOf) -> None:

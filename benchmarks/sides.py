@@ -32,6 +32,11 @@ class Side(NamedTuple):
     name: str
     checkout: Path
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """Return the variables that make Python take minibroker from this side."""
+        return {"PYTHONPATH": str(self.checkout), "PYTHONHASHSEED": "0"}
+
     def launch(self, directory: Path, port: int, tool: Sequence[str] = ()) -> Child:
         """Start its broker with its data in `directory`, below the program `tool` if given."""
         arguments = [
@@ -45,7 +50,7 @@ class Side(NamedTuple):
             [*tool, sys.executable, "-m", "minibroker", *arguments],
             output=directory / "output.log",
             directory=self.checkout,
-            environment={"PYTHONPATH": str(self.checkout), "PYTHONHASHSEED": "0"},
+            environment=self.environment,
         )
 
 

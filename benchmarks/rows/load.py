@@ -26,11 +26,11 @@ def measure(session: Session, rows: frozenset[str]) -> None:
     for size_bytes, count in zip(LOAD_SIZES_BYTES, session.plan.load_counts, strict=True):
         topic = f"bench-load-{size_bytes}"
         wire.create_topic_at(session.port, topic)
-        _produce(session, topic, size_bytes, count, name=str(size_bytes))
+        produce(session, topic, size_bytes, count, name=str(size_bytes))
         if "consume" in rows:
             _consume_in_group(session, topic, size_bytes, count)
         if "assigned" in rows:
-            _consume_assigned(session, topic, size_bytes, count)
+            consume_assigned(session, topic, size_bytes, count)
 
 
 def measure_partitions(session: Session) -> None:
@@ -38,36 +38,36 @@ def measure_partitions(session: Session) -> None:
     for partitions in LOAD_PARTITIONS:
         topic = f"bench-load-to-{partitions}"
         wire.create_topic_at(session.port, topic, partitions=partitions)
-        _produce(session, topic, *_one_kilobyte(session), name=f"to_{partitions}")
+        produce(session, topic, *_one_kilobyte(session), name=f"to_{partitions}")
 
 
 def measure_lz4(session: Session) -> None:
     """Produce records of 1 KB in batches that the client compresses."""
     topic = "bench-load-lz4"
     wire.create_topic_at(session.port, topic)
-    _produce(session, topic, *_one_kilobyte(session), name="lz4", codec="lz4")
+    produce(session, topic, *_one_kilobyte(session), name="lz4", codec="lz4")
 
 
-def _one_kilobyte(session: Session) -> tuple[int, int]:
-    """Return the size of a record, and how many of them the plan has."""
-    counts = dict(zip(LOAD_SIZES_BYTES, session.plan.load_counts, strict=True))
-    return 1_000, counts[1_000]
+def produce(
+    session: Session, topic: str, size_bytes: int, count: int, *, name: str, codec: str = "none"
+) -> None:
+    """Add the rate, and the broker's CPU time for each GB of records, under the metric's `name`."""
+    command = producer_command(session.bootstrap, topic, size_bytes, count, codec=codec)
+    output, cpu_s = run_tool(session, command)
+    session.add(f"produce_{name}", parse_producer(output))
+    session.add(f"produce_cpu_{name}", cpu_s / (size_bytes * count / 1e9))
+
+
+def consume_assigned(session: Session, topic: str, size_bytes: int, count: int) -> None:
+    command = assigned_consumer_command(session.bootstrap, topic, count)
+    output, cpu_s = run_tool(session, command)
+    session.add(f"assigned_{size_bytes}", parse_assigned(output))
+    session.add(f"assigned_cpu_{size_bytes}", cpu_s / (size_bytes * count / 1e9))
 
 
 def tool_command(tool: str, arguments: str) -> list[str]:
     """Return the command line of a tool of Kafka 4.3.1, its arguments in one text."""
     return _java_command(f"org.apache.kafka.tools.{tool}", *arguments.split())
-
-
-def _java_command(main_class: str, *arguments: str, classes: Path | None = None) -> list[str]:
-    return java.java_command(
-        java.TOOLS_43,
-        main_class,
-        *arguments,
-        options=[java.log_option("tools")],
-        classes=classes,
-        jvm=_TOOL_FLAGS,
-    )
 
 
 def producer_command(
@@ -113,32 +113,6 @@ def parse_assigned(output: str) -> float:
     return int(match[1]) / _MEBIBYTE / (int(match[2]) / 1e9)
 
 
-def _produce(
-    session: Session, topic: str, size_bytes: int, count: int, *, name: str, codec: str = "none"
-) -> None:
-    """Add the rate, and the broker's CPU time for each GB of records, under the metric's `name`."""
-    command = producer_command(session.bootstrap, topic, size_bytes, count, codec=codec)
-    output, cpu_s = run_tool(session, command)
-    session.add(f"produce_{name}", parse_producer(output))
-    session.add(f"produce_cpu_{name}", cpu_s / (size_bytes * count / 1e9))
-
-
-def _consume_in_group(session: Session, topic: str, size_bytes: int, count: int) -> None:
-    if not session.has_groups:
-        session.results.note(session.broker, "consume", "not yet: it has no consumer groups")
-        return
-    arguments = f"--bootstrap-server {session.bootstrap} --topic {topic} --num-records {count}"
-    output, _ = run_tool(session, tool_command("ConsumerPerformance", arguments))
-    session.add(f"consume_{size_bytes}", parse_consumer(output))
-
-
-def _consume_assigned(session: Session, topic: str, size_bytes: int, count: int) -> None:
-    command = assigned_consumer_command(session.bootstrap, topic, count)
-    output, cpu_s = run_tool(session, command)
-    session.add(f"assigned_{size_bytes}", parse_assigned(output))
-    session.add(f"assigned_cpu_{size_bytes}", cpu_s / (size_bytes * count / 1e9))
-
-
 def run_tool(session: Session, command: list[str]) -> tuple[str, float]:
     """Run a tool to its end; return its output and the CPU seconds of the broker meanwhile."""
     before_s = session.child.cpu_seconds()
@@ -154,3 +128,29 @@ def run_tool(session: Session, command: list[str]) -> tuple[str, float]:
     if done.returncode:
         raise RowError(f"the tool ended with {done.returncode}: {done.stdout[-300:].strip()}")
     return done.stdout, session.child.cpu_seconds() - before_s
+
+
+def _one_kilobyte(session: Session) -> tuple[int, int]:
+    """Return the size of a record, and how many of them the plan has."""
+    counts = dict(zip(LOAD_SIZES_BYTES, session.plan.load_counts, strict=True))
+    return 1_000, counts[1_000]
+
+
+def _java_command(main_class: str, *arguments: str, classes: Path | None = None) -> list[str]:
+    return java.java_command(
+        java.TOOLS_43,
+        main_class,
+        *arguments,
+        options=[java.log_option("tools")],
+        classes=classes,
+        jvm=_TOOL_FLAGS,
+    )
+
+
+def _consume_in_group(session: Session, topic: str, size_bytes: int, count: int) -> None:
+    if not session.has_groups:
+        session.results.note(session.broker, "consume", "not yet: it has no consumer groups")
+        return
+    arguments = f"--bootstrap-server {session.bootstrap} --topic {topic} --num-records {count}"
+    output, _ = run_tool(session, tool_command("ConsumerPerformance", arguments))
+    session.add(f"consume_{size_bytes}", parse_consumer(output))

@@ -12,7 +12,7 @@ from statistics import median
 
 import pytest
 
-from benchmarks import diff, scale_wire, sides
+from benchmarks import diff, scale_wire, sides, wire
 from benchmarks.callgrind import Counter
 from benchmarks.children import Child
 from benchmarks.metrics import METRICS, Bar, Metric
@@ -198,7 +198,7 @@ def test_a_count_is_that_of_the_newest_dump_for_each_request(
 def test_a_fetch_goes_on_behind_the_last_whole_batch() -> None:
     batch = scale_wire.Batches(16, 10).at(0)
     assert sides._next_offset(batch + batch[:40]) == 16
-    with pytest.raises(diff.wire.WireError, match="no whole batch"):
+    with pytest.raises(wire.WireError, match="no whole batch"):
         sides._next_offset(batch[:40])
 
 
