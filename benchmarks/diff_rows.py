@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks import replicated, scale_wire, wire
+from benchmarks.metrics import SPREAD_LOADS
 from benchmarks.plan import QUICK
 from benchmarks.results import Results
 from benchmarks.rows import latency, load, topics
@@ -37,8 +38,7 @@ KILLED_BATCHES: Final = 200_000
 RECOVERY_POINTS: Final = "recovery-point-offset-checkpoint"
 LOADS: Final = ((100, 1_000_000), (1_000, 200_000), (10_000, 20_000))
 """Bytes and number of the records that Kafka's tools produce to one partition and consume."""
-SPREAD_LOADS: Final = ((12, 100, 1_000_000), (100, 200, 500_000))
-"""Partitions, and bytes and number of their records."""
+SPREAD_BYTES: Final = 100_000_000
 CODECS: Final = ("lz4", "zstd")
 COMPRESSED_LOAD: Final = (1_000, 300_000)
 REPLICATED_RECORDS: Final = 150_000
@@ -136,8 +136,8 @@ def measure_partitions(side: Side, directory: Path) -> Measured:
     """Return CPU seconds of a GB that Kafka's producer writes to topics of many partitions."""
     figures: Measured = {}
     with _session(side, directory) as session:
-        for partitions, size_bytes, count in SPREAD_LOADS:
-            topic = f"{TOPIC}-to-{partitions}"
+        for partitions, size_bytes in SPREAD_LOADS:
+            topic, count = f"{TOPIC}-to-{partitions}", SPREAD_BYTES // size_bytes
             wire.create_topic_at(session.port, topic, partitions=partitions)
             load.produce(session, topic, size_bytes, count, name=topic)
             (value,) = session.results.values(f"produce_cpu_{topic}").values()

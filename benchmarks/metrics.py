@@ -6,8 +6,8 @@ from typing import NamedTuple
 KAFKA_39, KAFKA_44, KFAKE, KFAKE_DISK = "kafka-3.9.1", "kafka-4.4.0", "kfake", "kfake-disk"
 SUBJECT = "minibroker"
 LOAD_SIZES_BYTES = (100, 1_000, 10_000)
-LOAD_PARTITIONS = (12, 100)
-"""Partitions of the topics of row `produce_to`."""
+SPREAD_LOADS = ((12, 100), (100, 200))
+"""Partitions of the topics of row `produce_to`, and bytes of their records."""
 IN_FLIGHT = (1, 5, 50)
 RAW_PARTITIONS = (6, 12, 100)
 """Partitions of one raw Produce request, besides one."""
@@ -85,8 +85,8 @@ def _produce_metrics() -> list[Metric]:
     """Return the rate of ProducerPerformance, and the broker's CPU time for it, by kind of load."""
     loads = [(str(size), "produce", _size(size)) for size in LOAD_SIZES_BYTES]
     loads += [
-        (f"to_{partitions}", "produce_to", f"1 KB to {partitions} partitions")
-        for partitions in LOAD_PARTITIONS
+        (f"to_{partitions}", "produce_to", f"{size_bytes} B to {partitions} partitions")
+        for partitions, size_bytes in SPREAD_LOADS
     ]
     loads.append(("lz4", "produce_lz4", "1 KB, lz4, opened and checked"))
     rates = [

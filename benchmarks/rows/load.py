@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from benchmarks import wire
-from benchmarks.metrics import LOAD_PARTITIONS, LOAD_SIZES_BYTES
+from benchmarks.metrics import LOAD_SIZES_BYTES, SPREAD_LOADS
 from benchmarks.rows.session import RowError, Session
 from tests.support import java
 from tests.support.build_files import ROOT
@@ -34,18 +34,21 @@ def measure(session: Session, rows: frozenset[str]) -> None:
 
 
 def measure_partitions(session: Session) -> None:
-    """Produce records of 1 KB to a topic of each number of partitions."""
-    for partitions in LOAD_PARTITIONS:
+    """Produce as much as the smallest records are to a topic of each number of partitions."""
+    total_bytes = LOAD_SIZES_BYTES[0] * session.plan.load_counts[0]
+    for partitions, size_bytes in SPREAD_LOADS:
         topic = f"bench-load-to-{partitions}"
         wire.create_topic_at(session.port, topic, partitions=partitions)
-        produce(session, topic, *_one_kilobyte(session), name=f"to_{partitions}")
+        count = total_bytes // size_bytes
+        produce(session, topic, size_bytes, count, name=f"to_{partitions}")
 
 
 def measure_lz4(session: Session) -> None:
     """Produce records of 1 KB in batches that the client compresses."""
     topic = "bench-load-lz4"
     wire.create_topic_at(session.port, topic)
-    produce(session, topic, *_one_kilobyte(session), name="lz4", codec="lz4")
+    counts = dict(zip(LOAD_SIZES_BYTES, session.plan.load_counts, strict=True))
+    produce(session, topic, 1_000, counts[1_000], name="lz4", codec="lz4")
 
 
 def produce(
@@ -128,12 +131,6 @@ def run_tool(session: Session, command: list[str]) -> tuple[str, float]:
     if done.returncode:
         raise RowError(f"the tool ended with {done.returncode}: {done.stdout[-300:].strip()}")
     return done.stdout, session.child.cpu_seconds() - before_s
-
-
-def _one_kilobyte(session: Session) -> tuple[int, int]:
-    """Return the size of a record, and how many of them the plan has."""
-    counts = dict(zip(LOAD_SIZES_BYTES, session.plan.load_counts, strict=True))
-    return 1_000, counts[1_000]
 
 
 def _java_command(main_class: str, *arguments: str, classes: Path | None = None) -> list[str]:
