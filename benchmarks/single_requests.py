@@ -6,7 +6,6 @@ returns that number.
 """
 
 import itertools
-import struct
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -14,6 +13,7 @@ from benchmarks import wire
 from benchmarks.rows import groups
 from benchmarks.rows.raw import RawClient
 from benchmarks.sides import START_PATIENCE_S, TOPIC
+from tests.support.codec import codec_of
 
 Load = Callable[[int], int]
 
@@ -22,11 +22,6 @@ _GROUP: Final = "counted"
 _VALUE: Final = b"x" * 200
 _SESSION_TIMEOUT_MS: Final = 300_000
 _POLL_MS: Final = 60_000
-_FETCH: Final = 1
-_POLL_HEAD: Final = struct.Struct(">iiiibi")
-"""Replica, longest wait in ms, fewest bytes, most bytes, isolation level, number of topics."""
-_POLL_PARTITION: Final = struct.Struct(">iiqi")
-"""Number of partitions, partition, offset, most bytes."""
 _POLL_BYTES: Final = 1 << 20
 
 
@@ -96,8 +91,22 @@ def produced_and_fetched(connection: wire.Connection, port: int) -> Load:
 
 
 def _poll_frame(offset: int) -> bytes:
-    body = _POLL_HEAD.pack(-1, _POLL_MS, 1, _POLL_BYTES, 0, 1) + wire.string(TOPIC)
-    return wire.frame(_FETCH, 4, body + _POLL_PARTITION.pack(1, 0, offset, _POLL_BYTES))
+    """Return a Fetch v11, which has no session, as librdkafka sends it."""
+    partition = {
+        "partition": 0,
+        "current_leader_epoch": -1,
+        "fetch_offset": offset,
+        "partition_max_bytes": _POLL_BYTES,
+    }
+    fields = {
+        "max_wait_ms": _POLL_MS,
+        "min_bytes": 1,
+        "max_bytes": _POLL_BYTES,
+        "session_epoch": -1,
+        "topics": [{"topic": TOPIC, "partitions": [partition]}],
+    }
+    codec = codec_of("fetch")
+    return wire.frame(codec.api_key, 11, codec.encode_request(11, fields))
 
 
 def commits(connection: wire.Connection) -> Load:

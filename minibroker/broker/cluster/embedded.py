@@ -124,6 +124,8 @@ class _Transaction(NamedTuple):
     """Owner of the ephemeral nodes."""
     new_paths: set[str]
     """The lasting nodes that it created."""
+    new_rows: list[tuple[str, str, bytes, int, int, int]]
+    """Rows of created nodes that are not in the database yet."""
 
 
 class EmbeddedTree:
@@ -404,13 +406,14 @@ class EmbeddedTree:
         """Do all in one transaction, or none; ephemeral nodes are that session's."""
         db = self._database()
         zxid = self._zxid + 1
-        transaction = _Transaction(db, zxid, self._clock.now_ms(), session_id, set())
+        transaction = _Transaction(db, zxid, self._clock.now_ms(), session_id, set(), [])
         results: list[str | int] = []
         try:
             db.execute("BEGIN IMMEDIATE")
             try:
                 for operation in operations:
                     results.append(self._apply(transaction, operation))  # noqa: PERF401
+                self._insert(transaction)
                 if zxid > self._zxid_limit:
                     db.execute("UPDATE counter SET zxid_limit = ?", (zxid + ZXID_BLOCK,))
                 db.execute("COMMIT")
@@ -432,10 +435,8 @@ class EmbeddedTree:
 
     def _apply(self, transaction: _Transaction, operation: Operation) -> str | int:
         if isinstance(operation, Create):
-            path = self._create(transaction, operation)
-            if not operation.ephemeral:
-                transaction.new_paths.add(path)
-            return path
+            return self._create(transaction, operation)
+        self._insert(transaction)
         db = transaction.db
         path = operation.path
         key = _key(path)
@@ -456,34 +457,59 @@ class EmbeddedTree:
         transaction.new_paths.discard(path)
         return path
 
-    def _create(self, transaction: _Transaction, operation: Create) -> str:
+    def _insert(self, transaction: _Transaction) -> None:
+        """Put created nodes into the database, in one call. Raises NodeExists for the first that
+        exists.
+        """
+        rows = transaction.new_rows
+        if not rows:
+            return
         db = transaction.db
+        changes_before = db.total_changes
+        try:
+            db.executemany(_INSERT, rows)
+        except sqlite3.IntegrityError:
+            parent, name = rows[db.total_changes - changes_before][:2]
+            raise NodeExists(child_path(parent, name)) from None
+        rows.clear()
+
+    def _create(self, transaction: _Transaction, operation: Create) -> str:
+        """Make the row of a new node, for `_insert`; return its path."""
         path = operation.path
         check_path(f"{path}0" if operation.sequence else path)
         parent, name = _key(path)
         if not parent:
             raise NodeExists(path)
         if operation.sequence or parent not in transaction.new_paths:
-            parent_key = _key(parent)
-            row = db.execute(_OWNER, parent_key).fetchone()
-            if row is None:
-                raise NoNode(parent)
-            if row[0]:
-                raise EphemeralParent(path)
-            if operation.sequence:
-                number = f"{row[1]:010d}"
-                name += number
-                path += number
-                db.execute(_COUNT, parent_key)
-        try:
-            owner = transaction.session_id if operation.ephemeral else 0
-            db.execute(
-                _INSERT,
-                (parent, name, operation.data, transaction.zxid, transaction.now_ms, owner),
-            )
-        except sqlite3.IntegrityError:
-            raise NodeExists(path) from None
+            number = self._use_parent(transaction, parent, operation)
+            name += number
+            path += number
+        owner = transaction.session_id if operation.ephemeral else 0
+        transaction.new_rows.append(
+            (parent, name, operation.data, transaction.zxid, transaction.now_ms, owner)
+        )
+        if operation.ephemeral:
+            self._insert(transaction)  # a node below it has to find it
+        else:
+            transaction.new_paths.add(path)
         return path
+
+    def _use_parent(self, transaction: _Transaction, parent: str, operation: Create) -> str:
+        """Check the parent of a new node, which this transaction did not create; return the digits
+        of a sequence node, which it counts, "" for another one. Raises NoNode, EphemeralParent.
+        """
+        if operation.sequence:
+            self._insert(transaction)  # the parent may be among them
+        db = transaction.db
+        key = _key(parent)
+        row = db.execute(_OWNER, key).fetchone()
+        if row is None or row[0]:
+            self._insert(transaction)  # an earlier node may be the first that is refused
+            raise NoNode(parent) if row is None else EphemeralParent(operation.path)
+        if not operation.sequence:
+            return ""
+        db.execute(_COUNT, key)
+        return f"{row[1]:010d}"
 
     # Making it durable, away from the loop
 

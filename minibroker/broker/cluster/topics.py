@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.cluster import paths
 from minibroker.broker.cluster.assignment import assign_replicas
-from minibroker.broker.cluster.codecs import encode_config, encode_large_topic
+from minibroker.broker.cluster.codecs import encode_config, encode_large_topic, encode_topic
 from minibroker.broker.cluster.controller import new_topic_id
 from minibroker.broker.cluster.creation_limits import (
     check_added_partitions,
@@ -237,13 +237,19 @@ class Topics:
         larger topic no partition has one yet. Raises KafkaError TOPIC_ALREADY_EXISTS.
         """
         updater = self._context.updater
-        partitions = await collect(updater.new_partitions(replicas))
+        new_partitions = updater.new_partitions(replicas)
         write = self._writer()
-        topic = TopicImage(name, new_topic_id(), partitions)
+        topic_id = new_topic_id()
+        if len(replicas) <= STATES_PER_STEP:
+            topic = TopicImage(name, topic_id, list(new_partitions))
+            data = encode_topic(topic_id, replicas)
+        else:
+            topic = TopicImage(name, topic_id, await collect(new_partitions))
+            data = await encode_large_topic(topic_id, replicas)
         states = self._first_states(topic)
         operations: list[Operation] = [
             Create(paths.config("topics", name), encode_config(configs)),
-            Create(paths.topic(name), await encode_large_topic(topic.topic_id, replicas)),
+            Create(paths.topic(name), data),
         ]
         if states:
             operations += [Create(paths.partitions(name)), *state_operations(topic, states)]

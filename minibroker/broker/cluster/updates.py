@@ -354,6 +354,9 @@ class ImageUpdater:
         Until its turn comes, an old partition stays as it is, and a new one has no leader.
         """
         old_topic = self.image.topics.get(topic.name)
+        if old_topic is None and len(topic.partitions) <= STATES_PER_STEP:
+            self.apply_states(topic, ())  # listeners hear of the topic, with its leaders
+            return
         old_partitions = (
             old_topic.partitions if old_topic is not None and _is_same(old_topic, topic) else []
         )

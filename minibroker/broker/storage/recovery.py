@@ -301,9 +301,9 @@ class _Loader:
         log_start = max(log_start, self.segments.first.base_offset)
         if self.epochs.truncate_from_end(log_end) | self.epochs.truncate_from_start(log_start):
             self.has_new_epochs = True
-        if not self._is_clean:
+        if not self._is_clean and log_end > log_start:
             self._add_earlier_epochs(log_start, log_end)
-        snapshots = self._clean_snapshots(file_names, log_end)
+        snapshots = self._clean_snapshots(file_names, log_end) if file_names else 0
         place = PartitionDirectory(
             self.disk,
             self.name,

@@ -15,7 +15,7 @@ import pytest
 
 from minibroker.broker.cluster import embedded
 from minibroker.broker.cluster.embedded import EmbeddedTree
-from minibroker.broker.cluster.tree import Create, NoNode
+from minibroker.broker.cluster.tree import Create, EphemeralParent, NodeExists, NoNode, Set
 from minibroker.clock import SystemClock
 from minibroker.kafka.errors import CoordinationError
 
@@ -242,4 +242,43 @@ async def test_a_flush_behind_a_write_that_fails_is_told(
     await tree.create("/t")
     await asyncio.wait_for(noticed.wait(), 60)
     assert "could not be flushed: [Errno 5] Input/output error" in caplog.text
+    await tree.close()
+
+
+# Nodes of one transaction are inserted together, and refused one by one.
+
+
+@pytest.mark.parametrize(
+    ("operations", "error", "path"),
+    [
+        ([Create("/new"), Create("/old"), Create("/more")], NodeExists, "/old"),
+        ([Create("/new"), Create("/new")], NodeExists, "/new"),
+        ([Create("/new"), Create("/new/a"), Create("/new/a")], NodeExists, "/new/a"),
+        ([Create("/old"), Create("/absent/a")], NodeExists, "/old"),
+        ([Create("/old"), Set("/absent", b"")], NodeExists, "/old"),
+        ([Create("/absent/a"), Create("/old")], NoNode, "/absent"),
+        ([Create("/brief", ephemeral=True), Create("/brief/a")], EphemeralParent, "/brief/a"),
+    ],
+)
+async def test_the_first_refused_node_is_named(
+    tmp_path: Path, operations: list[Create | Set], error: type[Exception], path: str
+) -> None:
+    tree = open_tree(tmp_path / "tree")
+    await tree.open()
+    await tree.create("/old")
+    with pytest.raises(error) as caught:
+        await tree.multi(operations)
+    assert caught.value.args == (path,)
+    assert await tree.children("/") == ["old"]
+    await tree.close()
+
+
+async def test_a_sequence_below_a_node_of_the_same_transaction_begins_at_zero(
+    tmp_path: Path,
+) -> None:
+    tree = open_tree(tmp_path / "tree")
+    await tree.open()
+    created = await tree.multi([Create("/a"), *[Create("/a/n", sequence=True)] * 2, Create("/a/b")])
+    assert created == ["/a", "/a/n0000000000", "/a/n0000000001", "/a/b"]
+    assert await tree.children("/a") == ["b", "n0000000000", "n0000000001"]
     await tree.close()
