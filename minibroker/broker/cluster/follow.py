@@ -550,9 +550,11 @@ class TreeFollower:
             self._assignments[name] = version
             if updater.is_hidden(name, assignment.topic_id):
                 continue
-            await updater.apply_topic(
-                TopicImage(name, assignment.topic_id or ZERO_TOPIC_ID, partitions)
-            )
+            topic = TopicImage(name, assignment.topic_id or ZERO_TOPIC_ID, partitions)
+            if self._task is None and name not in updater.image.topics:  # nobody is served yet
+                await updater.begin_with_topic(topic)
+            else:
+                await updater.apply_topic(topic)
         await self.when_read(names)
         await self._settle(topics)
 
@@ -576,15 +578,21 @@ class TreeFollower:
         where there is none. They are watched from now on.
         """
         states: dict[str, list[tuple[PartitionState, int] | None]] = {name: [] for name in topics}
+        state_by_data: dict[bytes, PartitionState] = {}  # many partitions have equal states
         nodes = _state_nodes(topics)
         turn = TimeSlice()
         while part := list(islice(nodes, NODES_PER_STEP)):
             await self._watch(part)
             values = await self._context.tree.get_many([path for _, path in part])
             for (name, path), value in zip(part, values, strict=True):
-                states[name].append(
-                    (decode_state(path, value[0]), value[1].version) if value else None
-                )
+                if value is None:
+                    states[name].append(None)
+                else:
+                    data, stat = value
+                    state = state_by_data.get(data)
+                    if state is None:
+                        state = state_by_data[data] = decode_state(path, data)
+                    states[name].append((state, stat.version))
                 if turn.is_over:
                     await turn.pause()
         return states

@@ -84,8 +84,13 @@ class PartitionStates:
         """
         new_states = []
         turn = TimeSlice()
+        last_partition, is_changed = None, False
         for index in range(len(topic.partitions)) if indexes is None else indexes:
-            if rule(topic.partitions[index]) is not None:
+            partition = topic.partitions[index]
+            if partition is not last_partition:  # neighbours may share an image
+                is_changed = rule(partition) is not None
+                last_partition = partition
+            if is_changed:
                 new_states.append(index)
             if turn.is_over:
                 await turn.pause()

@@ -188,9 +188,10 @@ class ImageUpdater:
 
         `states` has for each partition from 0 the state and version of its node, None where there
         is no node. `is_new_assignment`: the assignment is read for the first time; an old one must
-        not undo a later request of a controller.
+        not undo a later request of a controller. Neighbours with equal values share one image.
         """
         old_partitions = self._partitions_of(name, assignment.topic_id)
+        last_values: object = None
         for index, state in enumerate(states):
             old_partition = old_partitions[index] if index < len(old_partitions) else None
             if old_partition is not None and _is_older(state, old_partition):
@@ -206,18 +207,33 @@ class ImageUpdater:
                     old_partition.adding,
                     old_partition.removing,
                 )
-            yield PartitionImage(
-                leader=state[0].leader if state else NO_LEADER,
-                leader_epoch=state[0].leader_epoch if state else 0,
-                replicas=replicas,
-                isr=self.share(state[0].isr) if state else NO_BROKERS,
-                adding=adding,
-                removing=removing,
-                offline=self.offline_of(name, index, replicas),
-                controller_epoch=state[0].controller_epoch if state else 0,
-                partition_epoch=state[1] if state else -1,
-                leader_recovery_state=state[0].recovery if state else 0,
-            )
+            values = (state, replicas, adding, removing, self.offline_of(name, index, replicas))
+            if values != last_values:
+                image = self._image_of(*values)
+                last_values = values
+            yield image
+
+    def _image_of(
+        self,
+        state: tuple[PartitionState, int] | None,
+        replicas: list[int],
+        adding: list[int],
+        removing: list[int],
+        offline: list[int],
+    ) -> PartitionImage:
+        """Return the image of a partition. `state` has the version of its node; None: no node."""
+        return PartitionImage(
+            leader=state[0].leader if state else NO_LEADER,
+            leader_epoch=state[0].leader_epoch if state else 0,
+            replicas=replicas,
+            isr=self.share(state[0].isr) if state else NO_BROKERS,
+            adding=adding,
+            removing=removing,
+            offline=offline,
+            controller_epoch=state[0].controller_epoch if state else 0,
+            partition_epoch=state[1] if state else -1,
+            leader_recovery_state=state[0].recovery if state else 0,
+        )
 
     def _partitions_of(self, name: str, topic_id: TopicId | None) -> list[PartitionImage]:
         """Return the partitions of this very topic in the image.
@@ -348,6 +364,28 @@ class ImageUpdater:
         """Let a hidden topic into the image again; return whether it was hidden."""
         return self.image.hidden_topics.pop(name, None) is not None
 
+    async def begin_with_topic(self, topic: TopicImage) -> None:
+        """Do `apply_topic` for a topic that the image does not have, while nobody is served yet:
+        all leaders are in it at once. Listeners hear of a few partitions, then of the others.
+        """
+        rest = await collect(_without_states(topic.partitions[STATES_PER_STEP:]))
+        first_partitions = [*topic.partitions[:STATES_PER_STEP], *rest]
+        self._put(TopicImage(topic.name, topic.topic_id, first_partitions))
+        self._put_values(topic)
+        hears = [
+            listener.on_leadership
+            for listener in self.listeners
+            if type(listener).on_leadership is not ClusterListener.on_leadership
+        ]
+        turn = TimeSlice()
+        for index in range(STATES_PER_STEP, len(topic.partitions)):
+            if topic.partitions[index].partition_epoch >= 0:
+                for listen in hears:
+                    _tell(listen, topic, index)
+            if turn.is_over:
+                await turn.pause()
+        self._wake(topic.name)
+
     async def apply_topic(self, topic: TopicImage) -> None:
         """Put a topic into the image; listeners hear of its changes.
 
@@ -360,7 +398,7 @@ class ImageUpdater:
         old_partitions = (
             old_topic.partitions if old_topic is not None and _is_same(old_topic, topic) else []
         )
-        new = await collect(map(_without_state, topic.partitions[len(old_partitions) :]))
+        new = await collect(_without_states(topic.partitions[len(old_partitions) :]))
         first_partitions = [*old_partitions[: len(topic.partitions)], *new]
         await self._apply_in_steps(
             TopicImage(topic.name, topic.topic_id, first_partitions),
@@ -410,9 +448,7 @@ class ImageUpdater:
         if old_topic is not None and not _is_same(old_topic, topic):
             self.withdraw_topic(topic.name)  # another topic has its name now
             old_topic = None
-        image.topics[topic.name] = topic
-        if topic.topic_id != ZERO_TOPIC_ID:
-            image.topic_by_id[topic.topic_id] = topic
+        self._put_values(topic)
         if old_topic is None:
             self._by_metric_name.setdefault(metric_name(topic.name), []).append(topic.name)
             for listener in self.listeners:
@@ -423,6 +459,12 @@ class ImageUpdater:
             for listener in self.listeners:
                 _tell(listener.on_partitions_added, topic, old_count)
         return old_count
+
+    def _put_values(self, topic: TopicImage) -> None:
+        """Let the image find this topic by its name and its id."""
+        self.image.topics[topic.name] = topic
+        if topic.topic_id != ZERO_TOPIC_ID:
+            self.image.topic_by_id[topic.topic_id] = topic
 
     def _tell_leadership(self, topic: TopicImage, index: int) -> None:
         for listener in self.listeners:
@@ -587,6 +629,15 @@ def _without_state(partition: PartitionImage) -> PartitionImage:
         controller_epoch=0,
         partition_epoch=-1,
     )
+
+
+def _without_states(partitions: Iterable[PartitionImage]) -> Iterator[PartitionImage]:
+    """Yield each as `_without_state`. Neighbours that share an image do so here, too."""
+    last: PartitionImage | None = None
+    for partition in partitions:
+        if partition is not last:
+            last, image = partition, _without_state(partition)
+        yield image
 
 
 def _differences(

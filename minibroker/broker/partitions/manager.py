@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.cluster.image import NO_LEADER
@@ -92,6 +93,14 @@ class LogDirectoryView:
 
 DELETED_AT_ONCE: Final = 10
 """A topic that leaves the metadata does so in one turn if it has at most so many partitions."""
+
+
+@cache
+def _partition_type() -> type[Partition]:
+    """Return `Partition`. A start without a topic does without its module, see `LogManager`."""
+    from minibroker.broker.partitions.partition import Partition  # noqa: PLC0415
+
+    return Partition
 
 
 def _ignore(_error: StorageError) -> None:
@@ -709,10 +718,7 @@ class PartitionManager(ClusterListener):
 
     def _add(self, topic: str, index: int, topic_id: bytes) -> Partition:
         """Make a partition, which is offline as yet."""
-        # A start without a topic does without it, see `LogManager`.
-        from minibroker.broker.partitions.partition import Partition  # noqa: PLC0415
-
-        partition = Partition(self.appends, topic=topic, index=index, topic_id=topic_id)
+        partition = _partition_type()(self.appends, topic=topic, index=index, topic_id=topic_id)
         self._topics.setdefault(topic, {})[index] = partition
         return partition
 

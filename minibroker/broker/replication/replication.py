@@ -87,9 +87,16 @@ class Replication:
         """Follow the leader that a partition has now, and no other."""
         if self._is_closed:
             return
-        name = TopicPartition(partition.topic, partition.index)
         role = partition.role
         leader = role.leader if isinstance(role, Follower) else NO_LEADER
+        if self._fetchers or leader != NO_LEADER:
+            leader = self._fetch_from(leader, partition)
+        if leader == NO_LEADER and partition.replicas is not None and isinstance(role, Leader):
+            self.isr.note_leader()
+
+    def _fetch_from(self, leader: int, partition: Partition) -> int:
+        """Follow this leader (NO_LEADER: none), and no other; return the one that is followed."""
+        name = TopicPartition(partition.topic, partition.index)
         if self._is_stopping and not self._is_in_sync(name):
             leader = NO_LEADER
         for broker_id, fetcher in self._fetchers.items():
@@ -97,8 +104,7 @@ class Replication:
                 fetcher.remove(name)
         if leader != NO_LEADER:
             self._fetcher(leader).add(name, partition)
-        elif isinstance(role, Leader) and partition.replicas is not None:
-            self.isr.note_leader()
+        return leader
 
     def prepare_stop(self) -> None:
         """Follow no partition any more once this broker has left its ISR.

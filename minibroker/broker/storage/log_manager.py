@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.broker.storage import names
@@ -49,6 +49,8 @@ from minibroker.kafka.errors import CorruptionError, HalfChangedError, StorageEr
 from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicId, TopicPartition
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from minibroker.broker.config.topic import TopicConfig
     from minibroker.broker.evidence import DeletionEvidence
     from minibroker.broker.storage.log_move import LogMove
@@ -141,6 +143,14 @@ def warn_of_stray(directory: str, marked: str) -> None:
 
 PREFERRED_MAX: Final = 10_000
 """So many partitions that do not exist yet may have a directory chosen for them."""
+
+
+@cache
+def _recovery() -> ModuleType:
+    """Return the module `recovery`, imported with the first log."""
+    from minibroker.broker.storage import recovery  # noqa: PLC0415  see above
+
+    return recovery
 
 
 def _sync_never(_log: PartitionLog, _has_grown_much: bool) -> None:
@@ -443,9 +453,7 @@ class LogManager:
         """Open the log in directory `path`, which is this partition's from now on. Raises
         StorageError.
         """
-        from minibroker.broker.storage.recovery import load_log  # noqa: PLC0415  see above
-
-        log = load_log(
+        log: PartitionLog = _recovery().load_log(
             self._disk_under(path),
             self.clock,
             name,

@@ -139,7 +139,8 @@ class PartitionDirectory:
 
         A directory without an id (Kafka before 2.8) may be any topic's.
         """
-        return ZERO_TOPIC_ID not in (topic_id, self.topic_id) and self.topic_id != topic_id
+        own_id = self.topic_id
+        return own_id != topic_id and ZERO_TOPIC_ID not in (topic_id, own_id)
 
     def assign_topic_id(self, topic_id: TopicId) -> None:
         """Give the directory its topic's id. Raises KafkaError(INCONSISTENT_TOPIC_ID),

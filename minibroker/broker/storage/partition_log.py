@@ -272,9 +272,10 @@ class PartitionLog:
 
         Source: Kafka 2.8 Log.updateConfig, initializeLeaderEpochCache.
         """
-        self.config = config
-        self.rules = rules
-        self._tail.forget_room()
+        if config is not self.config:
+            self.config = config
+            self.rules = rules
+            self._tail.forget_room()
         if not self._has_epochs:
             self.epochs.clear()
 

@@ -216,6 +216,10 @@ class RecoveryWalk:
         return self._producers
 
 
+_FILES_WITHOUT_RECORDS: Final = [names.PARTITION_METADATA]
+"""The files of a partition that never had a record."""
+
+
 def load_log(
     disk: Disk,
     clock: Clock,
@@ -236,6 +240,15 @@ def load_log(
     Raises StorageError where files cannot be read or changed.
     """
     try:
+        if is_new:
+            file_names, topic_id = [], ZERO_TOPIC_ID
+        else:
+            file_names = disk.files.list_files(directory)
+        if not file_names or file_names == _FILES_WITHOUT_RECORDS:
+            place = PartitionDirectory(disk, name, directory, topic_id, has_new_names=True)
+            return _empty_log(
+                disk, clock, place, config=config, rules=rules, checkpointed=checkpointed
+            )
         loader = _Loader(
             disk,
             clock,
@@ -243,15 +256,73 @@ def load_log(
             directory,
             config=config,
             checkpointed=checkpointed,
-            is_new=is_new,
-            topic_id=ZERO_TOPIC_ID if is_new else topic_id,
+            topic_id=topic_id,
         )
-        return loader.load(rules)
+        return loader.load(rules, file_names)
     except (OSError, CorruptionError) as error:
         raise StorageError(
             f"cannot load {name} from {directory}: {error}",
             log_directory=directory.rpartition("/")[0] or "/",
         ) from error
+
+
+def _empty_log(
+    disk: Disk,
+    clock: Clock,
+    place: PartitionDirectory,
+    *,
+    config: TopicConfig,
+    rules: AppendRules,
+    checkpointed: Checkpointed,
+) -> PartitionLog:
+    """Return a log that has no files, at its checkpointed start. Raises StorageError.
+
+    Most logs of a broker with thousands have none, and nothing about them has to be recovered.
+    """
+    start = max(checkpointed.log_start_offset, 0)
+    segments = Segments()
+    segments.add(_begun_segment(disk, clock, place.path, start, config))
+    log = PartitionLog(
+        disk,
+        clock,
+        place,
+        config=config,
+        rules=rules,
+        segments=segments,
+        epochs=LeaderEpochs(),
+        extent=clamped(
+            log_start_offset=start,
+            recovery_point=start,
+            high_watermark=start,
+            log_end_offset=start,
+            clean_offset=checkpointed.clean_offset,
+        ),
+        snapshot_offset=0,
+    )
+    log.preallocate()
+    return log
+
+
+def _begun_segment(
+    disk: Disk, clock: Clock, directory: str, base_offset: int, config: TopicConfig
+) -> Segment:
+    """Return an empty segment.
+
+    A directory without a segment is a log at offset 0, for Kafka too: its files are made with the
+    first record. A file is some 0.1 ms of the kernel's time, and most of what a new partition would
+    cost.
+    """
+    segment = Segment(
+        disk,
+        directory,
+        base_offset,
+        created_ms=clock.now_ms(),
+        roll_jitter_ms=roll_jitter_ms(config),
+    )
+    segment.begin_empty()
+    if base_offset:
+        disk.worker.run_later(CreateTask(segment))
+    return segment
 
 
 class _Loader:
@@ -266,10 +337,8 @@ class _Loader:
         *,
         config: TopicConfig,
         checkpointed: Checkpointed,
-        is_new: bool,
         topic_id: TopicId | None,
     ) -> None:
-        self.is_new = is_new
         self.topic_id = topic_id
         self.disk = disk
         self.files = disk.files
@@ -285,8 +354,7 @@ class _Loader:
         self.has_new_epochs = False
         self.walk: RecoveryWalk | None = None
 
-    def load(self, rules: AppendRules) -> PartitionLog:
-        file_names = [] if self.is_new else self.files.list_files(self.directory)
+    def load(self, rules: AppendRules, file_names: list[str]) -> PartitionLog:
         if any(name.endswith((names.DELETED, names.CLEANED, names.SWAP)) for name in file_names):
             finish_interrupted_work(self.disk, self.directory)
             file_names = self.files.list_files(self.directory)
@@ -379,12 +447,7 @@ class _Loader:
                 self.disk.remove(f"{self.directory}/{name}")
 
     def _start_empty(self, log_start: int, log_end: int) -> int:
-        """Begin a log without segments, or one that ends before it starts, at its start offset.
-
-        A directory without a segment is a log at offset 0, for Kafka too: its files are made with
-        the first record. A file is some 0.1 ms of the kernel's time, and most of what a new
-        partition would cost.
-        """
+        """Begin a log without segments, or one that ends before it starts, at its start offset."""
         if len(self.segments):
             logger.warning(
                 "%s ends at offset %d, before its start at %d: its segments are removed",
@@ -395,11 +458,9 @@ class _Loader:
             for segment in list(self.segments):
                 self._remove(segment)
             self.has_new_epochs |= self.epochs.clear()
-        fresh = self._new_segment(log_start)
-        fresh.begin_empty()
-        if log_start:
-            self.disk.worker.run_later(CreateTask(fresh))
-        self.segments.add(fresh)
+        self.segments.add(
+            _begun_segment(self.disk, self.clock, self.directory, log_start, self.config)
+        )
         self.has_new_names = True
         return log_start
 

@@ -10,6 +10,7 @@ import pytest
 from minibroker.broker.cluster import paths
 from minibroker.broker.cluster.codecs import FEATURE_NODE
 from minibroker.broker.cluster.shared import SharedTree
+from minibroker.broker.cluster.updates import STATES_PER_STEP
 from minibroker.clock import SystemClock
 from minibroker.kafka.errors import AwayError
 from tests.support.cluster import Recorder, new_cluster
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from minibroker.broker.cluster.cluster import Cluster
+    from minibroker.broker.cluster.image import TopicImage
     from minibroker.broker.cluster.tree import Tree
 
 
@@ -120,6 +122,37 @@ async def test_restart_finds_everything_and_tells(new_tree: Callable[[], Tree]) 
     assert second.image.cluster_id == first.image.cluster_id
     assert second.image.controller_epoch == 2
     assert second.this_broker.epoch > first.this_broker.epoch
+    await second.close()
+
+
+async def test_a_restart_tells_of_each_partition_once_and_equal_ones_share_an_image(
+    new_tree: Callable[[], Tree],
+) -> None:
+    first = new_cluster(new_tree(), Recorder())
+    await first.start()
+    topic = await first.create_topic("t", 10)
+    await first.close()
+
+    leaders_heard: list[list[int]] = []
+
+    class LeaderRecorder(Recorder):
+        """Records also which leaders the image has when a partition is heard of."""
+
+        def on_leadership(self, topic: TopicImage, partition: int) -> None:
+            super().on_leadership(topic, partition)
+            leaders_heard.append([image.leader for image in topic.partitions])
+
+    heard = LeaderRecorder()
+    second = new_cluster(new_tree(), heard)
+    await second.start()
+    events = heard.take()
+    assert events[0] == ("created", "t", 10)
+    indexes = [event[2] for event in events if event[0] == "leadership"]
+    assert indexes == list(range(STATES_PER_STEP, 10))
+    assert leaders_heard == [[0] * 10] * len(indexes)
+    partitions = second.image.topics["t"].partitions
+    assert partitions == topic.partitions
+    assert all(partition is partitions[0] for partition in partitions)
     await second.close()
 
 
