@@ -1,7 +1,7 @@
 """Keys: the rows of `keys.json`, synonyms, sentences, and texts that become values.
 
-Kafka's keys are there, and defaults differ only where the docstring of `keys` says so. A text is a
-value of its key's type inside its range, or a complaint in Kafka's shape.
+Names and defaults stand beside Kafka's in `tests/compat/test_config_tables.py`. A text is a value
+of its key's type inside its range, or a complaint in Kafka's shape.
 """
 
 from __future__ import annotations
@@ -57,24 +57,6 @@ def test_one_development_node_works_without_settings() -> None:
     }
 
 
-def test_kafkas_other_defaults_stand() -> None:
-    """Spot checks over all tables against Kafka 3.9's documentation."""
-    for name, default in {
-        "log.retention.hours": "168",
-        "message.max.bytes": "1048588",
-        "socket.request.max.bytes": "104857600",
-        "connections.max.idle.ms": "600000",
-        "max.incremental.fetch.session.cache.slots": "1000",
-        "zookeeper.session.timeout.ms": "18000",
-        "offsets.retention.minutes": "10080",
-        "producer.id.expiration.ms": "86400000",
-        "quota.window.num": "11",
-        "ssl.enabled.protocols": "TLSv1.2,TLSv1.3",
-        "log.cleaner.io.max.bytes.per.second": "1.7976931348623157E308",
-    }.items():
-        assert BROKER_KEYS[name].default == default, name
-
-
 def test_update_modes_and_secrets() -> None:
     assert BROKER_KEYS["log.segment.bytes"].update_mode == CLUSTER_WIDE
     assert BROKER_KEYS["max.connections"].update_mode == CLUSTER_WIDE
@@ -84,14 +66,6 @@ def test_update_modes_and_secrets() -> None:
     assert BROKER_KEYS["broker.id"].update_mode == READ_ONLY
     assert BROKER_KEYS["sasl.jaas.config"].is_sensitive
     assert not BROKER_KEYS["log.dirs"].is_sensitive
-
-
-def test_kafka_3_9_has_328_broker_keys_and_36_topic_keys() -> None:
-    """Keys of 4.x, keys of minibroker and keys that are only set at run time are hidden there."""
-    internal = 14  # of Kafka's own
-    visible = [name for name, key in BROKER_KEYS.items() if not key.is_hidden]
-    assert len(visible) == 328 - internal
-    assert len([name for name, key in TOPIC_KEYS.items() if not key.is_hidden]) == 36
 
 
 def test_synonyms_name_keys_that_exist() -> None:
@@ -120,12 +94,6 @@ def test_units_of_synonyms_lead_to_the_topics_unit() -> None:
         default, factor = next((text, factor) for text, factor in defaults if text is not None)
         expected = str(int(default) * factor) if factor > 1 else default
         assert TOPIC_KEYS[name].default == expected, name
-
-
-def test_keys_that_kafka_4_added_are_hidden() -> None:
-    hidden = [name for name, key in TOPIC_KEYS.items() if key.is_hidden]
-    assert "remote.copy.lag.ms" in hidden
-    assert "retention.ms" not in hidden
 
 
 def test_every_key_has_a_sentence() -> None:

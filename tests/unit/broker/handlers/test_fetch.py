@@ -116,14 +116,6 @@ async def test_a_topic_deleted_meanwhile_is_told(
 # Sessions.
 
 
-async def test_names_and_ids_do_not_mix_in_a_session(
-    running: InProcessBroker, client: RawClient
-) -> None:
-    answer = await client.call(asking(part(), session=(0, 0)), 12)
-    answer = await client.call(asking(session=(answer.session_id, 1)), 13)
-    assert answer.error_code == ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
-
-
 async def test_a_session_goes_on_with_one_connection_only(
     running: InProcessBroker, client: RawClient
 ) -> None:
@@ -140,14 +132,3 @@ async def test_a_session_goes_on_with_one_connection_only(
         assert parts_of_answer(await other.call(asking(session=(session_id, 3)), 12)) == {
             0: (0, 1, ONE_BATCH)
         }
-
-
-async def test_a_session_waits_for_its_partitions(
-    running: InProcessBroker, client: RawClient
-) -> None:
-    answer = await client.call(asking(part(0), part(1), session=(0, 0)), 12)
-    client.send(asking(session=(answer.session_id, 1), max_wait_ms=60_000), 12)
-    await eventually(lambda: running.partitions.get("t", 1).waiters)
-    async with await running.connect() as producer:
-        await fill(producer, b"x", index=1)
-    assert set(parts_of_answer(await client.receive())) == {1}

@@ -82,15 +82,6 @@ async def test_times_out_of_order_lose_no_record(client: RawClient, codec: str) 
     assert await time_and_offset(client, START_MS + 71, 7) == (-1, -1)
 
 
-async def test_leader_epochs_are_checked(running: InProcessBroker, client: RawClient) -> None:
-    part = await ask(client, LATEST, 4, leader_epoch=1)
-    assert part.error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
-    partition = running.partitions.get("t", 0)
-    partition.take_role(partition.role._replace(epoch=2))
-    part = await ask(client, LATEST, 4, leader_epoch=1)
-    assert part.error_code == ErrorCode.FENCED_LEADER_EPOCH
-
-
 async def test_read_committed_ends_at_the_open_transaction(
     running: InProcessBroker, client: RawClient
 ) -> None:

@@ -1,4 +1,4 @@
-"""Produce: headers, replicas, bugs. Answers of every version are in tests/compat."""
+"""Produce: headers, waits, bugs. Answers of every version are in tests/compat."""
 
 from __future__ import annotations
 
@@ -122,19 +122,6 @@ async def test_a_wait_for_followers_takes_no_place_of_a_task(
     partition.follower_fetched(FollowerId(9, -1), count, 0)
     (topic,) = (await client.receive()).responses
     assert topic.partition_responses[0].error_code == 0
-
-
-async def test_acks_all_without_enough_replicas(
-    running: InProcessBroker, client: RawClient
-) -> None:
-    await running.create_topic("safe", min_insync_replicas="2")
-    partition = running.partitions.get("safe", 0)
-    assert isinstance(partition.role, Leader)
-    partition.take_role(partition.role._replace(replicas=[0, 1]))
-    part = await result(client, produce(batch_of(b"a"), topic="safe"))
-    assert part.error_code == ErrorCode.NOT_ENOUGH_REPLICAS
-    part = await result(client, produce(batch_of(b"a"), topic="safe", acks=1))
-    assert part.error_code == 0
 
 
 async def test_null_records_are_refused(client: RawClient) -> None:

@@ -1,4 +1,4 @@
-"""Fetch sessions: every row of the table, what an incremental answer leaves out, who gives way."""
+"""Fetch sessions: their ends, what an incremental answer leaves out, who gives way."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from minibroker.broker.partitions.fetch_session import (
     FetchContext,
     FetchPartition,
     FetchSessionCache,
-    IncrementalFetchContext,
     PartitionKey,
     next_epoch,
 )
@@ -125,13 +124,6 @@ def begin(
 # The table.
 
 
-def test_epoch_minus_1_has_no_session(cache: FetchSessionCache) -> None:
-    context = ask(cache, 0, FINAL_EPOCH, KEYS[0])
-    assert answer(context) == [KEYS[0]]
-    assert context.session_id() == NO_SESSION
-    assert len(cache) == 0
-
-
 def test_epoch_minus_1_ends_the_session_named(cache: FetchSessionCache) -> None:
     session_id = begin(cache, KEYS[0])
     context = ask(cache, session_id, FINAL_EPOCH, KEYS[1])
@@ -140,49 +132,12 @@ def test_epoch_minus_1_ends_the_session_named(cache: FetchSessionCache) -> None:
     assert len(cache) == 0
 
 
-def test_epoch_0_begins_a_session(cache: FetchSessionCache) -> None:
-    context = ask(cache, 0, INITIAL_EPOCH, KEYS[0], KEYS[1])
-    assert answer(context) == [KEYS[0], KEYS[1]]
-    assert 1 <= context.session_id() <= EPOCH_MAX
-    assert len(cache) == 1
-
-
 def test_epoch_0_with_an_id_ends_that_session_and_begins_another(cache: FetchSessionCache) -> None:
     old = begin(cache, KEYS[0])
     new = ask(cache, old, INITIAL_EPOCH, KEYS[1]).session_id()
     assert new not in (old, NO_SESSION)
     assert len(cache) == 1
     assert ask(cache, old, 1).error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
-
-
-def test_the_expected_epoch_goes_on(cache: FetchSessionCache) -> None:
-    session_id = begin(cache, KEYS[0], KEYS[1])
-    for epoch in (1, 2, 3):
-        context = ask(cache, session_id, epoch)
-        assert isinstance(context, IncrementalFetchContext)
-        assert context.error_code == 0
-        assert [key for key, _ in context] == [KEYS[0], KEYS[1]]
-        assert context.session_id() == session_id
-
-
-def test_an_unknown_id_is_refused(cache: FetchSessionCache) -> None:
-    context = ask(cache, 77, 1, KEYS[0])
-    assert context.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
-    assert list(context) == []
-
-
-@pytest.mark.parametrize("epoch", [2, 5, EPOCH_MAX])
-def test_another_epoch_is_refused_and_changes_nothing(cache: FetchSessionCache, epoch: int) -> None:
-    session_id = begin(cache, KEYS[0])
-    context = ask(cache, session_id, epoch, KEYS[1])
-    assert context.error_code == ErrorCode.INVALID_FETCH_SESSION_EPOCH
-    assert [key for key, _ in ask(cache, session_id, 1)] == [KEYS[0]]
-
-
-def test_an_epoch_is_good_once(cache: FetchSessionCache) -> None:
-    session_id = begin(cache, KEYS[0])
-    ask(cache, session_id, 1)
-    assert ask(cache, session_id, 1).error_code == ErrorCode.INVALID_FETCH_SESSION_EPOCH
 
 
 @pytest.mark.parametrize("begun_with_ids", [True, False])
@@ -205,12 +160,6 @@ def test_the_epoch_after_the_last_is_1(cache: FetchSessionCache) -> None:
 
 
 # What a session holds.
-
-
-def test_partitions_are_added_changed_and_forgotten(cache: FetchSessionCache) -> None:
-    session_id = begin(cache, KEYS[0], KEYS[1])
-    context = ask(cache, session_id, 1, KEYS[1], KEYS[2], offset=7, forget=(KEYS[0],))
-    assert [(key, part.fetch_offset) for key, part in context] == [(KEYS[1], 7), (KEYS[2], 7)]
 
 
 def test_a_session_without_partitions_ends(cache: FetchSessionCache) -> None:

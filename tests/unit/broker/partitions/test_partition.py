@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.broker.cluster.image import BrokerInfo
-from minibroker.broker.partitions.partition import READ_COMMITTED, READ_UNCOMMITTED
+from minibroker.broker.partitions.partition import READ_UNCOMMITTED
 from minibroker.broker.partitions.replicas import FollowerId
 from minibroker.broker.storage import log_reads
 from minibroker.broker.storage.segment import Segment
@@ -54,12 +54,6 @@ def test_acks_all_needs_enough_replicas_in_sync(world: World) -> None:
         world.append(b"x")
     assert caught.value.code == ErrorCode.NOT_ENOUGH_REPLICAS
     assert world.append(b"x", acks=1).base_offset == 0
-
-
-def test_acks_all_never_needs_more_replicas_than_there_are(world: World) -> None:
-    world.create("t")
-    world.dynamic.set_topic("t", {"min.insync.replicas": "2"})
-    assert world.append(b"x").base_offset == 0
 
 
 def test_readers_see_what_all_replicas_in_sync_have(world: World) -> None:
@@ -114,21 +108,6 @@ def test_without_the_slow_follower_in_the_isr_readers_see_everything(world: Worl
     assert world.partition().high_watermark == 1
 
 
-def test_read_committed_ends_at_an_open_transaction(world: World) -> None:
-    world.create("t")
-    world.append(b"a")
-    partition = world.partition()
-    batch = batch_of(b"b", producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True)
-    partition.append(memoryview(batch), -1, START_MS, Claim())
-    world.manager.commit()
-    assert partition.last_stable_offset == 1
-    assert partition.end_offset_for(READ_COMMITTED) == 1
-    assert partition.end_offset_for(READ_UNCOMMITTED) == 2
-    committed = partition.read(0, 10_000, isolation_level=READ_COMMITTED, min_one_batch=True)
-    everything = partition.read(0, 10_000, isolation_level=READ_UNCOMMITTED, min_one_batch=True)
-    assert len(committed.records) < len(everything.records)
-
-
 def test_a_transaction_that_ended_is_stable_once_its_marker_is_readable(world: World) -> None:
     world.create("t")
     partition = world.partition()
@@ -145,15 +124,6 @@ def test_a_transaction_that_ended_is_stable_once_its_marker_is_readable(world: W
     assert partition.last_stable_offset == 0
     partition.advance_high_watermark(partition.log_end_offset)
     assert partition.last_stable_offset == partition.high_watermark == 2
-
-
-def test_reading_outside_the_log_is_refused(world: World) -> None:
-    world.create("t")
-    for offset in (-1, 1):
-        with pytest.raises(KafkaError) as caught:
-            world.partition().read(offset, 100, isolation_level=0, min_one_batch=True)
-        assert caught.value.code == ErrorCode.OFFSET_OUT_OF_RANGE
-    assert len(world.partition().read(0, 9, isolation_level=0, min_one_batch=True).records) == 0
 
 
 def test_epochs_and_the_offsets_where_they_ended(world: World) -> None:

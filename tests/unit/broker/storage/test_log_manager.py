@@ -486,16 +486,6 @@ def test_the_high_watermark_of_a_log_that_no_partition_has_yet_is_kept(tmp_path:
     manager.close()
 
 
-def test_high_watermarks_are_kept(tmp_path: Path) -> None:
-    manager = open_manager(str(tmp_path))
-    append(manager.create_log("t", 0, TOPIC_ID, DEFAULTS), b"a", b"b", b"c")
-    manager.report_high_watermarks({TopicPartition("t", 0): 2}.get)
-    manager.close()
-    manager = open_manager(str(tmp_path))
-    assert manager.high_watermarks == {TopicPartition("t", 0): 2}
-    manager.close()
-
-
 def test_nothing_blocking_is_done_by_the_caller_of_create_append_and_delete(tmp_path: Path) -> None:
     """Files of a new partition, fsync and removal are left to `run_later`."""
     tasks: list[Callable[[], None]] = []

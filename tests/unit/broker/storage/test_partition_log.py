@@ -137,33 +137,6 @@ def test_more_buffers_than_one_call_takes_are_all_written(new_log: NewLog) -> No
     assert values_of(log) == [b"%d" % number for number in range(2500)]
 
 
-def test_log_append_time_is_answered_and_stored(new_log: NewLog) -> None:
-    log = new_log(message_timestamp_type="LogAppendTime")
-    info = append_records(log, batch(b"a", timestamp_ms=5), 0, NOW_MS + 9)
-    assert info.append_time_ms == NOW_MS + 9
-    log.write_staged()
-    assert records_of(log)[0].timestamp == NOW_MS + 9
-
-
-def test_a_repeated_batch_is_answered_with_its_first_offset(new_log: NewLog) -> None:
-    log = new_log()
-    for sequence in range(4):
-        append(log, b"v", producer_id=9, producer_epoch=0, sequence=sequence)
-    again = append_records(log, batch(b"v", producer_id=9, producer_epoch=0, sequence=1), 0, NOW_MS)
-    assert (again.first_offset, again.last_offset, again.duplicate) == (1, 1, True)
-    log.write_staged()
-    assert log.log_end_offset == 4
-
-
-def test_a_refused_batch_leaves_no_trace(new_log: NewLog) -> None:
-    log = new_log()
-    append(log, b"v", producer_id=9, producer_epoch=0, sequence=0)
-    with pytest.raises(KafkaError) as caught:
-        append_records(log, batch(b"w", producer_id=9, producer_epoch=0, sequence=5), 0, NOW_MS)
-    assert caught.value.code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-    assert append(log, b"x", producer_id=9, producer_epoch=0, sequence=1) == 1
-
-
 def test_the_first_batch_of_an_epoch_is_noted_in_the_checkpoint(
     new_log: NewLog, tmp_path: Path
 ) -> None:

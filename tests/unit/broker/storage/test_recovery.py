@@ -343,15 +343,6 @@ def test_after_a_clean_stop_no_segment_is_opened(tmp_path: Path) -> None:
     manager.close()
 
 
-@pytest.mark.parametrize("clean", [True, False])
-def test_a_recovered_log_has_all_its_records(tmp_path: Path, clean: bool) -> None:
-    write_values(tmp_path, clean=clean)
-    manager, log = recovery_start(tmp_path)
-    check_whole(log)
-    assert append(log, b"next") == 40
-    manager.close()
-
-
 def test_of_large_batches_below_the_recovery_point_only_headers_are_read(tmp_path: Path) -> None:
     settings = config()
     manager, log = recovery_start(tmp_path, settings)
