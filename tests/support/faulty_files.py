@@ -207,6 +207,10 @@ class FaultyFiles(Files):
         self._count_read()
         return super().size_at(path)
 
+    def last_change(self, path: str) -> tuple[int, int]:
+        self._count_read()
+        return super().last_change(path)
+
     def list_files(self, path: str) -> list[str]:
         self._count_read()
         return super().list_files(path)

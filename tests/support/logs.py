@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.config.topic import TopicConfig, broker_topic_values, topic_config
-from minibroker.broker.storage import log_reads
+from minibroker.broker.storage import log_reads, names
 from minibroker.broker.storage.disk import Disk
 from minibroker.broker.storage.files import REAL_FILES
 from minibroker.broker.storage.log_manager import LogManager
@@ -120,6 +120,18 @@ def abandon(manager: LogManager) -> None:
     manager.disk.close()
     for directory in manager.directories:
         directory.release()
+
+
+def wait_for_a_later_time(root: Path) -> None:
+    """Return when a change of a file gets a later time than the marker of the clean stop has. The
+    clock of a file system moves every few milliseconds.
+    """
+    probe = root.parent / f"{root.name}.probe"
+    stopped_ns = (root / names.CLEAN_SHUTDOWN).stat().st_ctime_ns
+    probe.touch()
+    while probe.stat().st_ctime_ns <= stopped_ns:
+        probe.touch()
+    probe.unlink()
 
 
 def append_records(

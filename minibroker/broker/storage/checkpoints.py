@@ -38,6 +38,9 @@ class Checkpointed(NamedTuple):
     """End of compaction, None: it never ran."""
     synced_to: int | None = None
     """Offset below which a log that is clean is durable, None: all of it is."""
+    stopped_ns: int | None = None
+    """End of the clean stop in the file system's time; None: nobody can have changed files since.
+    """
 
 
 class FoundCheckpoints(NamedTuple):
@@ -56,7 +59,9 @@ class FoundCheckpoints(NamedTuple):
         ]
         return FoundCheckpoints(*remaining)
 
-    def of(self, name: TopicPartition, *, was_clean: bool) -> Checkpointed:
+    def of(
+        self, name: TopicPartition, *, was_clean: bool, stopped_ns: int | None = None
+    ) -> Checkpointed:
         """Return the checkpointed offsets of one partition, for recovery."""
         return Checkpointed(
             self.recovery_points.get(name, -1),
@@ -64,6 +69,7 @@ class FoundCheckpoints(NamedTuple):
             was_clean,
             self.high_watermarks.get(name, -1),
             self.clean_offsets.get(name),
+            stopped_ns=stopped_ns,
         )
 
 

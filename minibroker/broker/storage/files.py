@@ -80,6 +80,15 @@ class Files:
     def size_at(self, path: str) -> int:
         return os.stat(path).st_size
 
+    def last_change(self, path: str) -> tuple[int, int]:
+        """Return the size of a file or directory, bytes, and the time of its last change, ns.
+
+        That is the time of the inode, which no backup brings back, or of the content where the
+        system has no such time.
+        """
+        status = os.stat(path)
+        return status.st_size, max(status.st_ctime_ns, status.st_mtime_ns)
+
     def shared_file(self, path: str) -> tuple[int, ...] | None:
         """Return a key that all names of this file have, None where it has no other name.
 

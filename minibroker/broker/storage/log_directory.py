@@ -299,6 +299,7 @@ class LogDirectory:
         "offsets",
         "path",
         "properties",
+        "stopped_ns",
         "was_clean",
     )
 
@@ -307,6 +308,8 @@ class LogDirectory:
         self.path = path
         self.properties: MetaProperties | None = None
         self.was_clean = False
+        self.stopped_ns = 0
+        """When the clean stop wrote its marker, in the file system's time (ns); 0: never."""
         self.checkpoint_names: set[TopicPartition] = set()
         """Partitions that the checkpoints may name, also such as are gone: see `checkpoints`."""
         self.offsets: dict[str, Mapping[TopicPartition, int]] = {}
@@ -351,6 +354,7 @@ class LogDirectory:
         try:
             self.was_clean = self._files.exists(marker)
             if self.was_clean:
+                _, self.stopped_ns = self._files.last_change(marker)
                 self._files.remove(marker)
         except OSError as error:
             self.release()

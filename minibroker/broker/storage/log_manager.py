@@ -355,7 +355,11 @@ class LogManager:
                     checkpoints = checkpoints.without(name_and_mark[0])
                     self.high_watermarks.pop(name_and_mark[0], None)
                     marked.append(partial(self._unmark, directory, path))
-                checkpointed = checkpoints.of(name_and_mark[0], was_clean=directory.was_clean)
+                checkpointed = checkpoints.of(
+                    name_and_mark[0],
+                    was_clean=directory.was_clean,
+                    stopped_ns=directory.stopped_ns,
+                )
                 if not directory.was_clean:
                     start = self._marked_start(directory, path)
                     if start > checkpointed.log_start_offset:

@@ -254,6 +254,11 @@ class ProducerState:
         return self._producers
 
     @property
+    def has_transactions(self) -> bool:
+        """Return whether a marker has ended a transaction of a producer that is known."""
+        return any(entry.coordinator_epoch >= 0 for entry in self._producers.values())
+
+    @property
     def first_unstable_offset(self) -> int | None:
         """Start of the earliest transaction that is open, or whose marker is not replicated yet."""
         if not self._open and not self._ended:

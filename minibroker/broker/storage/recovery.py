@@ -1,6 +1,10 @@
 """From a directory to a consistent log.
 
 After a clean stop nothing is read but names: the recovery point of the checkpoint is the log's end.
+A file may have been changed since (an editor, a backup, a repaired file system). The times of the
+directory and of the last segment tell that, and then the end of that segment is looked at. Where
+the log does not end there, it is recovered as after a kill.
+
 After anything else the segments from the recovery point on are walked batch by batch, one look at
 each: lengths, CRCs, ascending offsets (`RecoveryWalk`). Bytes that do not pass are a torn tail: the
 file is cut there and later segments go. Everything below the recovery point is trusted, for it was
@@ -18,6 +22,10 @@ from where the walk begins are made again from the markers.
 A truncated batch may be back, too, while the epoch of what took its place is durable in the
 checkpoint. The batch is right then: a follower asks its leader by it, and truncates once more.
 Kafka believes the checkpoint.
+
+A segment without aborted transactions has no transaction index, so one that was removed is not
+noticed by its absence. Where a producer of the log had a transaction, the markers of the segment
+are read again.
 
 Leftovers of interrupted work: `.deleted` files go; `.cleaned` files go, and the `.swap` files that
 belong to them; other `.swap` files replace the segments they cover (the cleaner had finished them);
@@ -129,6 +137,11 @@ class RecoveryWalk:
             now_ms=now_ms,
             expiration_ms=self._disk.producer_expiration_ms,
         )
+
+    @property
+    def has_transactions(self) -> bool:
+        """Return whether a producer has ended a transaction before the walk begins."""
+        return self._producers.has_transactions
 
     def recover(self, segment: Segment, start: WalkStart) -> int:
         """Check batches, fill the indexes, cut the file behind the last sound batch. Return how
@@ -477,22 +490,22 @@ class _Loader:
             return 0
         recovery_point = self.checkpointed.recovery_point
         if self._is_clean:
+            self._note_changes()
+        if self._is_clean:
             if recovery_point >= self.segments.last.base_offset:
                 return recovery_point
             return self.segments.last.read_next_offset()
+        recovery_point = self.checkpointed.recovery_point
         unsynced = self.segments.since(max(recovery_point, 0))
         if self.config.preallocate:
             self._trim_before(unsynced[0], recovery_point)
         self._finish_before(unsynced[0], recovery_point)
-        walk = self.walk = RecoveryWalk(self.disk, self.name, self.segments, self.epochs)
         start = self._walk_start(unsynced[0], recovery_point)
-        walk.begin(
-            unsynced[0],
-            start,
-            log_start_offset=max(self.checkpointed.log_start_offset, 0),
-            index_interval_bytes=self.config.index_interval_bytes,
-            now_ms=self.now_ms,
-        )
+        walk = self._begin_walk(unsynced[0], start)
+        if start.trusted_below and walk.has_transactions and self._lacks_aborts(unsynced[0]):
+            start = WalkStart(0, unsynced[0].base_offset)
+            walk = self._begin_walk(unsynced[0], start)
+        self.walk = walk
         for index, segment in enumerate(unsynced):
             if index:
                 start = WalkStart(0, segment.base_offset)
@@ -511,6 +524,91 @@ class _Loader:
                 segment.become_inactive()
         self.has_new_epochs |= walk.has_new_epochs
         return walk.next_offset
+
+    def _begin_walk(self, first: Segment, start: WalkStart) -> RecoveryWalk:
+        walk = RecoveryWalk(self.disk, self.name, self.segments, self.epochs)
+        walk.begin(
+            first,
+            start,
+            log_start_offset=max(self.checkpointed.log_start_offset, 0),
+            index_interval_bytes=self.config.index_interval_bytes,
+            now_ms=self.now_ms,
+        )
+        return walk
+
+    def _note_changes(self) -> None:
+        """Have the log recovered where its files are not as the clean stop left them."""
+        changed_from = self._changed_from()
+        if changed_from is not None:
+            logger.warning(
+                "%s is recovered from offset %d on: files of it changed after the clean stop",
+                *(self.name, changed_from),
+            )
+            self.checkpointed = self.checkpointed._replace(
+                recovery_point=changed_from, is_clean=False
+            )
+            self.has_new_names = True
+
+    def _changed_from(self) -> int | None:
+        """Return the base offset of the first segment that is not as the clean stop left it, None
+        where nothing tells of a change. Raises OSError, CorruptionError.
+        """
+        last, end_offset = self.segments.last, self.checkpointed.recovery_point
+        stopped_ns = self.checkpointed.stopped_ns
+        if stopped_ns is None or end_offset < last.base_offset:
+            return None
+        size, log_changed_ns = self.files.last_change(last.log_path)
+        _, names_changed_ns = self.files.last_change(self.directory)
+        is_emptied = size == 0 and end_offset > last.base_offset
+        if max(log_changed_ns, names_changed_ns) <= stopped_ns and not is_emptied:
+            return None
+        if not self._ends_at(last, end_offset):
+            return last.base_offset
+        # In a copy of the directory each file is new. In its place one was removed or added.
+        return self._aborts_lost_from(end_offset) if log_changed_ns <= stopped_ns else None
+
+    def _ends_at(self, last: Segment, end_offset: int) -> bool:
+        """Return whether the sound batches of the last segment end with its file and before
+        `end_offset`. Those behind the last entry of its index are checked.
+        """
+        size, next_offset = last.size_bytes, last.base_offset
+        position = last.peek_position(last.max_offset)
+        batches = checked_batches(
+            self.disk,
+            last.log_path,
+            position,
+            size,
+            expected_offset=next_offset,
+            max_offset=last.max_offset,
+        )
+        for batch_position, fields in batches:
+            position = batch_position + fields[1] + LENGTH_FIELD_END
+            next_offset = fields[0] + fields[6] + 1
+        return (position, next_offset) == (size, end_offset)
+
+    def _aborts_lost_from(self, end_offset: int) -> int | None:
+        """Return the base offset of the first segment that may have lost its transaction index,
+        None where each has one, or no producer had a transaction.
+        """
+        lacking = [segment.base_offset for segment in self.segments if self._lacks_aborts(segment)]
+        if not lacking:
+            return None
+        producers = ProducerState(self.name)
+        producer_files.load_state(
+            self.files,
+            self.directory,
+            self.segments,
+            state=producers,
+            log_start_offset=max(self.checkpointed.log_start_offset, 0),
+            end_offset=end_offset,
+            now_ms=self.now_ms,
+            expiration_ms=self.disk.producer_expiration_ms,
+        )
+        return lacking[0] if producers.has_transactions else None
+
+    def _lacks_aborts(self, segment: Segment) -> bool:
+        """Return whether a segment with records has no transaction index."""
+        return segment.size_bytes > 0 and not self.files.exists(segment.path(names.TXN_INDEX))
 
     def _trim_before(self, first: Segment, recovery_point: int) -> None:
         """Trim the segment before `first`, which may have its preallocated length again: its

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import random
 import re
+import shutil
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ from tests.support.logs import (
     open_manager,
     sync,
     values_of,
+    wait_for_a_later_time,
 )
 
 if TYPE_CHECKING:
@@ -61,6 +63,7 @@ def make_directory(root: Path, *, is_clean: bool) -> None:
     manager.checkpoint_now()
     if is_clean:
         manager.close()
+        wait_for_a_later_time(root)
     abandon(manager)
 
 
@@ -121,3 +124,26 @@ def test_one_damaged_file_takes_no_record_of_another_log(
     # Nothing is made up, and nothing changes its place; other files than `.log` cost no record.
     assert values == [value for value in [*VALUES, b"unsynced"] if value in values]
     assert path.suffix == ".log" or values == [*VALUES, b"unsynced"]
+    if kind == "active.log" and way != "from the future":
+        # The log ends where its file does: nothing is claimed, and no torn bytes are in between.
+        log = logs["damaged"]
+        assert log.log_end_offset == len(values)
+        append(log, b"more")
+        assert values_of(log) == [*values, b"more"]
+
+
+def test_a_copy_of_a_directory_is_not_recovered(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each file of a copy is new. Only the end of each log is looked at."""
+    make_directory(tmp_path / "original", is_clean=True)
+    marker = ".kafka_cleanshutdown"
+    shutil.copytree(tmp_path / "original", tmp_path / "copy", ignore=lambda *_: [marker])
+    shutil.copy(tmp_path / "original" / marker, tmp_path / "copy" / marker)
+    wait_for_a_later_time(tmp_path / "copy")
+    for path in (tmp_path / "copy").rglob("*"):
+        path.chmod(0o700)
+    manager = open_manager(str(tmp_path / "copy"), topic=SETTINGS)
+    for log in manager.logs.values():
+        assert values_of(log) == [*VALUES, b"unsynced"]
+    assert "is recovered" not in caplog.text

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 from kazoo.client import KazooClient
 
 from minibroker.broker.storage.files import REAL_FILES
@@ -25,12 +26,13 @@ from tests.support.logs import (
     flush,
     open_manager,
     values_of,
+    wait_for_a_later_time,
 )
 from tests.support.peers import KafkaPeer
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from minibroker.broker.storage.log_manager import LogManager
     from minibroker.broker.storage.partition_log import PartitionLog
@@ -169,6 +171,74 @@ def test_kafka_3_9_starts_on_our_directory_and_we_on_kafka_s(
     kafka_log = (tmp_path / "kafka" / "kafka.log").read_text()
     assert "Could not find offset index file" not in kafka_log
     assert "corrupted index" not in kafka_log
+
+
+def test_a_last_segment_that_was_damaged_after_a_clean_stop_ends_where_kafka_says(
+    tmp_path: Path, zookeeper: ZooKeeper
+) -> None:
+    """Kafka reads the end of the file at each start. Where a batch is torn it appends behind the
+    rest of it, and nobody can read what comes then; we cut the rest."""
+    kafka = KafkaPeer(
+        "3.9.1",
+        tmp_path / "kafka",
+        zookeeper=f"{zookeeper.connect}/damaged",
+        settings={"log.index.interval.bytes": "400", "log.segment.bytes": "2000"},
+    )
+    kafka.start()
+    admin = AdminClient({"bootstrap.servers": kafka.address})
+    for creation in admin.create_topics([NewTopic(name, 1, 1) for name in DAMAGES]).values():
+        creation.result(60)
+    values = [b"kafka %d" % number * 5 for number in range(40)]
+    producer = Producer({"bootstrap.servers": kafka.address, "enable.idempotence": True})
+    for value in values:
+        for topic in DAMAGES:
+            producer.produce(topic, value, partition=0)
+        assert producer.flush(60) == 0
+    kafka.stop()
+    ours = tmp_path / "ours"
+    shutil.copytree(kafka.log_dir, ours)
+    wait_for_a_later_time(ours)
+    for root in (kafka.log_dir, ours):
+        for topic, damage in DAMAGES.items():
+            damage(sorted((root / f"{topic}-0").glob("*.log"))[-1])
+    manager = _take_over(ours, ManualClock(NOW_MS))
+    ends = {}
+    for topic in DAMAGES:
+        log = manager.get(topic, 0)
+        assert log is not None
+        ends[topic] = log.log_end_offset
+        assert values_of(log) == values[: ends[topic]]
+        append(log, b"more")
+        assert values_of(log) == [*values[: ends[topic]], b"more"]
+    manager.close()
+    kafka.start()
+    specs = {TopicPartition(topic, 0): OffsetSpec.latest() for topic in ends}
+    admin = AdminClient({"bootstrap.servers": kafka.address})
+    wait_until(lambda: all(_has_leader(admin, topic) for topic in ends), "Kafka leads", 60)
+    answers = admin.list_offsets(specs, request_timeout=60)
+    assert {name.topic: answer.result(60).offset for name, answer in answers.items()} == ends
+    kafka.stop()
+    assert ends["whole"] == 40
+    assert 0 < ends["empty"] == ends["missing"] == ends["gone"] < ends["cut"] == 39
+
+
+def _has_leader(admin: AdminClient, topic: str) -> bool:
+    partitions = admin.list_topics(topic, timeout=60).topics[topic].partitions
+    return 0 in partitions and partitions[0].leader >= 0
+
+
+def _remove_files(log: Path) -> None:
+    for path in log.parent.glob(f"{log.stem}.*"):
+        path.unlink()
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "whole": lambda log: None,
+    "empty": lambda log: log.write_bytes(b""),
+    "missing": Path.unlink,
+    "gone": _remove_files,
+    "cut": lambda log: log.write_bytes(log.read_bytes()[:-50]),
+}
 
 
 def _forget_session(connect: str) -> None:

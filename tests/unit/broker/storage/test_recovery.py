@@ -13,6 +13,7 @@ from minibroker.broker.storage import log_reads, retention
 from minibroker.broker.storage.files import REAL_FILES, Files
 from minibroker.broker.storage.log_directory import LogDirectory
 from minibroker.kafka.errors import HalfChangedError, StorageError
+from minibroker.kafka.ids import TopicPartition
 from minibroker.kafka.records.builder import build_batch
 from minibroker.kafka.records.record import Record
 from tests.support.check import broken_things
@@ -31,6 +32,7 @@ from tests.support.logs import (
     open_manager,
     sync,
     values_of,
+    wait_for_a_later_time,
 )
 from tests.support.watched_files import CountingFiles
 
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from minibroker.broker.config.topic import TopicConfig
     from minibroker.broker.storage.log_manager import LogManager
     from minibroker.broker.storage.partition_log import PartitionLog
+    from minibroker.broker.storage.txn_index import AbortedTransaction
 
 
 SETTINGS = config(segment_bytes=400)
@@ -695,3 +698,46 @@ def test_asking_for_producers_does_not_read_this_runs_records(tmp_path: Path) ->
     assert log.producers.loaded().producers == {}
     assert files.read_bytes == old_bytes
     manager.close()
+
+
+TRANSACTIONS = config(segment_bytes=500, index_interval_bytes=100)
+
+
+def abort_transactions(root: Path, *, is_clean: bool) -> list[AbortedTransaction]:
+    """Leave a log with an aborted transaction in each of several segments; return all of them."""
+    manager = open_manager(str(root), topic=TRANSACTIONS)
+    log = manager.create_log("t", 0, TOPIC_ID, TRANSACTIONS)
+    for number in range(12):
+        transact(log, 7, is_commit=number % 2 > 0, sequence=number)
+    sync(manager, log)
+    aborted = log_reads.aborted_transactions(log, 0, log.log_end_offset)
+    assert len(aborted) == 6
+    assert len(list((root / "t-0").glob("*.txnindex"))) > 2
+    if is_clean:
+        manager.close()
+        wait_for_a_later_time(root)
+    abandon(manager)
+    return aborted
+
+
+@pytest.mark.parametrize("number", [0, -1], ids=["first", "last"])
+def test_a_transaction_index_that_is_removed_after_a_clean_stop_is_made_again(
+    tmp_path: Path, number: int
+) -> None:
+    """Nothing else would tell a reader of committed records which ones are not. Kafka 3.9 does not
+    notice it: LogSegment.sanityCheck takes a missing transaction index for an empty one.
+    """
+    aborted = abort_transactions(tmp_path, is_clean=True)
+    sorted((tmp_path / "t-0").glob("*.txnindex"))[number].unlink()
+    log = open_manager(str(tmp_path), topic=TRANSACTIONS).logs[TopicPartition("t", 0)]
+    assert log_reads.aborted_transactions(log, 0, log.log_end_offset) == aborted
+
+
+def test_a_transaction_index_that_is_removed_after_a_kill_is_made_again_where_kafka_does(
+    tmp_path: Path,
+) -> None:
+    """Kafka makes those of the segments anew that it recovers."""
+    aborted = abort_transactions(tmp_path, is_clean=False)
+    sorted((tmp_path / "t-0").glob("*.txnindex"))[-1].unlink()
+    log = open_manager(str(tmp_path), topic=TRANSACTIONS).logs[TopicPartition("t", 0)]
+    assert log_reads.aborted_transactions(log, 0, log.log_end_offset) == aborted
