@@ -412,7 +412,8 @@ class Journal(ClusterListener):
         """Have the next part read by the worker, or be done.
 
         Loading ends where the log does, not where readers do: what waits for its fsync, say, was
-        decided too. Source: Kafka CoordinatorLoaderImpl, GroupMetadataManager.
+        decided too. It is not visible before the high watermark is there (`await_loaded`). Source:
+        Kafka CoordinatorLoaderImpl, GroupMetadataManager.
         """
         led = partition.partition
         led.flush_staged()
@@ -501,6 +502,7 @@ class Journal(ClusterListener):
 
     def _finish_loading(self, partition: JournalPartition) -> None:
         partition.state = JournalState.ACTIVE
+        partition.await_loaded()
         partition.stay()
         try:
             self._listener.on_loaded(partition.index)

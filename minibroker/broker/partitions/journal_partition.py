@@ -106,6 +106,14 @@ class JournalPartition:
         else:
             then()
 
+    def await_loaded(self) -> None:
+        """Have those that ask from now on wait until all that was loaded is visible: the next
+        leader may be without what is behind the high watermark.
+        """
+        end_offset = self.partition.log_end_offset
+        if end_offset > self.partition.high_watermark:
+            self.staged.append(_Follower(end_offset - 1, _do_nothing, None))
+
     def fail_staged(self) -> None:
         """Fail all entries, in the order of the log: this broker serves the partition no more."""
         while self.staged:
@@ -197,6 +205,10 @@ class _Follower:
             self.succeed()
         else:
             self._failed(coordinator_error(ErrorCode(code)))
+
+
+def _do_nothing() -> None:
+    pass
 
 
 class LoadedPart:

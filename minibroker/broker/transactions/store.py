@@ -80,11 +80,14 @@ class TransactionShard:
                 self.replay(transactional_id, metadata)
 
     def on_loaded(self) -> None:
-        """Go on where the last coordinator of these ids stopped, in slices."""
+        """Go on where the last coordinator of these ids stopped, in slices, once all is visible: a
+        decision that the next coordinator may be without is brought nowhere.
+        """
         names = [*self.decided_ids, *self.ongoing_ids]
         if not names:
             names = list(islice(self.ids, 1))  # enough to have ids expire
-        run_in_slices(self._go_on([self.ids[name] for name in names]))
+        steps = self._go_on([self.ids[name] for name in names])
+        self._store.when_visible(self.index, lambda: run_in_slices(steps))
 
     def _go_on(self, metadata_list: list[TransactionMetadata]) -> Iterator[None]:
         """Give these states to `on_change`, except those that have changed meanwhile."""
@@ -212,6 +215,10 @@ class TransactionStore:
         """Call `CoordinatorRuntime.visible` for the partition that keeps the id: after
         `request.timeout.ms` the wait for followers ends with COORDINATOR_NOT_AVAILABLE."""
         return self._runtime.visible(self.journal.partition_of(transactional_id))
+
+    def when_visible(self, index: int, then: Callable[[], None]) -> None:
+        """Call `then` when all that a partition of the journal has now is visible, or lost."""
+        self._runtime.when_visible(index, then)
 
     def forget_unused(self, oldest_ms: int) -> Iterator[None]:
         """Expire ids that nobody used since `oldest_ms`, in short steps.

@@ -163,6 +163,29 @@ async def test_a_write_that_followers_do_not_have_in_time_fails_and_stays(world:
     assert bench.events[2:] == ["b replayed at 1", "b visible"]
 
 
+async def test_records_that_were_loaded_are_not_visible_before_followers_have_them(
+    world: World,
+) -> None:
+    """The former leader wrote them, and its other follower may lead next, without them."""
+    bench = Bench(world)
+    brokers = (0, 1)
+    world.create(TOPIC, partition_image(replicas=brokers, isr=brokers))
+    world.append(b"a", name=TOPIC)
+    world.manager.commit()
+    bench.runtime.journal.start()
+    bench.later.pop(0)()
+    await eventually(lambda: bench.runtime.find(0) is not None)
+    assert bench.runtime.get(0).events == ["loaded"]
+    waiting = bench.runtime.visible(0)
+    assert waiting is not None
+    bench.runtime.when_visible(0, lambda: bench.events.append("visible"))
+    assert bench.events == []
+    bench.follow(1)
+    assert waiting.done()
+    assert bench.events == ["visible"]
+    assert bench.runtime.visible(0) is None
+
+
 async def test_a_write_that_followers_have_in_time_has_no_timer_left(world: World) -> None:
     bench = Bench(world)
     bench.start(is_replicated=True)
