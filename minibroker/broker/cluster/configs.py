@@ -2,7 +2,7 @@
 
 An edit starts from what the tree has, never from the image. It is written with the version that was
 read (again from the start when another process was faster), and announced by a sequence node under
-/config/changes when others listen.
+/config/changes when others listen, both at once: others read nothing that is not announced.
 
 Source: Kafka's AdminZkClient (changeEntityConfig, tryCleanQuotaNodes).
 """
@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.cluster import paths
 from minibroker.broker.cluster.codecs import decode_config, encode_config, encode_config_change
-from minibroker.broker.cluster.tree import BadVersion, NodeExists, NoNode, NotEmpty, parent_of
+from minibroker.broker.cluster.tree import (
+    BadVersion,
+    Create,
+    NodeExists,
+    NoNode,
+    NotEmpty,
+    Set,
+    ensure_node,
+    parent_of,
+)
 from minibroker.broker.slices import TimeSlice
 
 if TYPE_CHECKING:
@@ -46,6 +55,10 @@ class Configs:
         raises.
         """
         path = paths.config(entity_type, entity_name)
+        announcements: tuple[Create, ...] = ()
+        if self._context.tree.is_shared and entity_type in paths.CONFIG_TYPES:
+            change = encode_config_change(entity_type, entity_name)
+            announcements = (Create(paths.CONFIG_CHANGE_PREFIX, change, sequence=True),)
         async with self._context.lock:
             while True:
                 (node,) = await self._context.tree.get_many((path,))
@@ -56,27 +69,33 @@ class Configs:
                 if config == old:
                     self._context.updater.apply_config(entity_type, entity_name, config)
                     return config
-                if await self._write(path, config, node[1].version if node else None):
+                version = node[1].version if node else None
+                if await self._write(path, config, version, announcements):
                     break
             if not config and entity_type in _CLEANED_TYPES:
                 await self._clean(path)
-            if self._context.tree.is_shared and entity_type in paths.CONFIG_TYPES:
-                await self._context.tree.create(
-                    paths.CONFIG_CHANGE_PREFIX,
-                    encode_config_change(entity_type, entity_name),
-                    sequence=True,
-                )
             self._context.updater.apply_config(entity_type, entity_name, config)
             return config
 
-    async def _write(self, path: str, config: dict[str, str], version: int | None) -> bool:
-        """Write the node if it still has this version (None: if there is none)."""
+    async def _write(
+        self,
+        path: str,
+        config: dict[str, str],
+        version: int | None,
+        announcements: tuple[Create, ...],
+    ) -> bool:
+        """Write and announce the node if it still has this version (None: if there is none)."""
+        tree, data = self._context.tree, encode_config(config)
+        if version is None:
+            await ensure_node(tree, parent_of(path))
+        write = Create(path, data) if version is None else Set(path, data, version)
         try:
-            if version is None:
-                await self._context.tree.create(path, encode_config(config), make_parents=True)
-            else:
-                await self._context.tree.set(path, encode_config(config), version)
-        except (BadVersion, NodeExists, NoNode):
+            await tree.multi((write, *announcements))
+        except (BadVersion, NodeExists):
+            return False
+        except NoNode as error:
+            if error.path == paths.CONFIG_CHANGES:
+                raise
             return False
         return True
 

@@ -13,7 +13,17 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.cluster.announcements import AnnouncementFollower
-from minibroker.broker.cluster.tree import BadVersion, NodeExists, NoNode, NotEmpty, ensure_node
+from minibroker.broker.cluster.tree import (
+    BadVersion,
+    Create,
+    Delete,
+    NodeExists,
+    NoNode,
+    NotEmpty,
+    Set,
+    ensure_node,
+    parent_of,
+)
 from minibroker.broker.security import acl_nodes as nodes
 from minibroker.kafka.errors import CoordinationError
 
@@ -84,7 +94,7 @@ class AclStore:
                 (node,) = await self._tree.get_many((path,))
                 old = nodes.decode_entries(path, node[0]) if node else frozenset()
                 new = edit(old)
-                if await self._write(path, new, node[1].version if node else None):
+                if new == old or await self._write(pattern, new, node[1].version if node else None):
                     break
             else:
                 raise CoordinationError(f"{path} is changed by others all the time")
@@ -92,22 +102,29 @@ class AclStore:
             if new == old:
                 return
             logger.info("ACLs of %s changed, there are %d now", pattern, len(new))
-            if self._tree.is_shared:
-                change_path, value = nodes.encode_change(pattern)
-                await self._tree.create(change_path, value, sequence=True)
 
-    async def _write(self, path: str, entries: frozenset[Entry], version: int | None) -> bool:
-        """Write the node if it still has this version (None: if there is none)."""
+    async def _write(
+        self, pattern: Pattern, entries: frozenset[Entry], version: int | None
+    ) -> bool:
+        """Write and announce the node, at once, if it still has this version (None: if there is
+        none).
+        """
+        path, tree = nodes.path_of(pattern), self._tree
+        announcements: tuple[Create, ...] = ()
+        if tree.is_shared:
+            change_path, change = nodes.encode_change(pattern)
+            announcements = (Create(change_path, change, sequence=True),)
+        data = nodes.encode_entries(entries)
+        write: Create | Set | Delete
+        if version is None:
+            await ensure_node(tree, parent_of(path))
+            write = Create(path, data)
+        else:
+            write = Set(path, data, version) if entries else Delete(path, version)
         try:
-            if version is None:
-                if entries:
-                    await self._tree.create(path, nodes.encode_entries(entries), make_parents=True)
-            elif entries:
-                await self._tree.set(path, nodes.encode_entries(entries), version)
-            else:
-                await self._tree.delete(path, version)
+            await tree.multi((write, *announcements))
         except NotEmpty:  # ACLs of a longer name with a slash: only StandardAuthorizer allows it
-            await self._tree.set(path, nodes.encode_entries(()))
+            await tree.multi((Set(path, data), *announcements))
         except (BadVersion, NodeExists, NoNode):
             return False
         return True

@@ -20,7 +20,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from minibroker.broker.cluster.announcements import AnnouncementFollower
-from minibroker.broker.cluster.tree import NoNode, TreeError, ensure_node
+from minibroker.broker.cluster.tree import Create, Delete, NoNode, Set, TreeError, ensure_node
 from minibroker.broker.security import token_nodes as nodes
 from minibroker.broker.security.sasl.scram import Login
 from minibroker.broker.security.tokens import (
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Sequence
 
     from minibroker.broker.cluster.announcements import Announcement
-    from minibroker.broker.cluster.tree import Tree
+    from minibroker.broker.cluster.tree import Operation, Tree
     from minibroker.broker.config.broker import BrokerConfig
     from minibroker.broker.timers import Timer, Timers
     from minibroker.clock import Clock
@@ -195,9 +195,8 @@ class TokenStore:
             now_ms=self._clock.now_ms(),
         )
         async with self._lock:
-            await self._tree.create(nodes.path_of(token.id), nodes.encode(token))
+            await self._change(token.id, Create(nodes.path_of(token.id), nodes.encode(token)))
             await self._take_in((token,))
-            await self._announce(token.id)
         logger.info("created delegation token %s of %s", token.id, owner)
         return self._known_now(token)
 
@@ -239,23 +238,24 @@ class TokenStore:
         """Write a token that stands already. Call it with the lock."""
         path, value = nodes.path_of(token.id), nodes.encode(token)
         try:
-            await self._tree.set(path, value)
+            await self._change(token.id, Set(path, value))
         except NoNode:  # as in Kafka, another broker removed it: the one that changes it wins
-            await self._tree.create(path, value)
+            await self._change(token.id, Create(path, value))
         await self._take_in((token,))
-        await self._announce(token.id)
 
     async def _remove(self, token: Token) -> None:
         """Remove a token. Call it with the lock."""
-        with suppress(NoNode):
-            await self._tree.delete(nodes.path_of(token.id))
+        with suppress(NoNode):  # another broker removed and announced it
+            await self._change(token.id, Delete(nodes.path_of(token.id)))
         self._forget(token.id)
-        await self._announce(token.id)
         logger.info("removed delegation token %s of %s", token.id, token.owner)
 
-    async def _announce(self, token_id: str) -> None:
+    async def _change(self, token_id: str, change: Operation) -> None:
+        """Change a token's node and announce it, both at once."""
+        operations = [change]
         if self._tree.is_shared:
-            await self._tree.create(nodes.CHANGE_PATH, token_id.encode(), sequence=True)
+            operations.append(Create(nodes.CHANGE_PATH, token_id.encode(), sequence=True))
+        await self._tree.multi(operations)
 
     # The tokens that are known
 

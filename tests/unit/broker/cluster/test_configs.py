@@ -14,9 +14,9 @@ from minibroker.clock import SystemClock
 from minibroker.kafka.errors import CoordinationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from minibroker.broker.cluster.tree import Tree
+    from minibroker.broker.cluster.tree import Operation, Tree
     from tests.support.cluster import Recorder
 
 
@@ -88,14 +88,14 @@ async def test_an_edit_starts_again_when_another_process_is_faster(
     cluster: Cluster, cluster_tree: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await cluster.alter_config("brokers", "0", {"a": "1"})
-    write = cluster_tree.set
+    write = cluster_tree.multi
 
-    async def after_another(path: str, data: bytes, version: int = -1) -> int:
+    async def after_another(operations: Sequence[Operation]) -> list[str | int]:
         monkeypatch.undo()
-        await write(path, encode_config({"a": "1,2"}))
-        return await write(path, data, version)
+        await cluster_tree.set("/config/brokers/0", encode_config({"a": "1,2"}))
+        return await write(operations)
 
-    monkeypatch.setattr(cluster_tree, "set", after_another)
+    monkeypatch.setattr(cluster_tree, "multi", after_another)
     config = await cluster.edit_config("brokers", "0", lambda config: {"a": config["a"] + ",3"})
     assert config == {"a": "1,2,3"}
     assert decode_config("", (await cluster_tree.get("/config/brokers/0"))[0]) == config
@@ -120,6 +120,25 @@ async def test_changes_are_announced_where_others_listen(
     assert names == ["config_change_0000000000"]
     data, _ = await cluster_tree.get(f"/config/changes/{names[0]}")
     assert data == b'{"version":2,"entity_path":"clients/<default>"}'
+
+
+@pytest.mark.parametrize("entity", ["0", "1"], ids=["changed", "new"])
+async def test_a_change_and_its_announcement_are_written_at_once(
+    cluster: Cluster, cluster_tree: Tree, monkeypatch: pytest.MonkeyPatch, entity: str
+) -> None:
+    """A broker that was killed between the two would leave the others with the old config."""
+    await cluster.alter_config("brokers", "0", {"a": "1"})
+    written_paths: list[list[str]] = []
+    write = cluster_tree.multi
+
+    async def note(operations: Sequence[Operation]) -> list[str | int]:
+        written_paths.append([operation.path for operation in operations])
+        return await write(operations)
+
+    monkeypatch.setattr(cluster_tree, "multi", note)
+    await cluster.alter_config("brokers", entity, {"a": "2"})
+    announced = ["/config/changes/config_change_"] if cluster_tree.is_shared else []
+    assert written_paths[-1] == [f"/config/brokers/{entity}", *announced]
 
 
 async def test_empty_quota_nodes_go_away(cluster: Cluster, cluster_tree: Tree) -> None:

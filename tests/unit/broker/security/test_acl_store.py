@@ -33,9 +33,10 @@ from tests.support.in_process import TIMEOUT_S
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Sequence
     from pathlib import Path
 
+    from minibroker.broker.cluster.tree import Operation as TreeOperation
     from minibroker.broker.cluster.tree import Tree
     from tests.support.peers import ZooKeeper
 
@@ -246,6 +247,27 @@ def test_acls_are_json_as_kafka_writes_it() -> None:
 def test_broken_values_are_refused_with_their_path(value: bytes) -> None:
     with pytest.raises(CoordinationError, match="/kafka-acl/Topic/x does not hold ACLs"):
         acl_nodes.decode_entries("/kafka-acl/Topic/x", value)
+
+
+async def test_acls_and_their_announcement_are_written_at_once(
+    readers: list[Reader], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broker that was killed between the two would leave the others with the old ACLs."""
+    reader = readers[0]
+    await reader.store.start()
+    written_paths: list[list[str]] = []
+    write = reader.tree.multi
+
+    async def note(operations: Sequence[TreeOperation]) -> list[str | int]:
+        written_paths.append([operation.path for operation in operations])
+        return await write(operations)
+
+    monkeypatch.setattr(reader.tree, "multi", note)
+    await reader.add(TOPIC, READ)
+    await reader.add(TOPIC, WRITE)
+    await reader.store.update(TOPIC, lambda _entries: frozenset())
+    paths = [acl_nodes.path_of(TOPIC), acl_nodes.encode_change(TOPIC)[0]]
+    assert [path_pair for path_pair in written_paths if len(path_pair) > 1] == [paths, paths, paths]
 
 
 def test_changes_are_announced_as_kafka_does() -> None:
