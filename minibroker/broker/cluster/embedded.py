@@ -88,8 +88,9 @@ _SELECT: Final = (
 PATHS_AT_ONCE: Final = 50
 """Nodes that one query reads: 0.1 ms, where 50 queries would take 0.2 ms."""
 _SELECT_MANY: Final = (
-    f"WITH place(parent, name) AS (VALUES {', '.join(['(?, ?)'] * PATHS_AT_ONCE)}) "
-    "SELECT parent, name, data, version, czxid, ctime_ms, owner"
+    "WITH place(number, parent, name) AS"
+    f" (VALUES {', '.join(f'({number}, ?, ?)' for number in range(PATHS_AT_ONCE))}) "
+    "SELECT number, data, version, czxid, ctime_ms, owner"
     " FROM place CROSS JOIN node USING (parent, name)"
 )
 """The rows are in any order. SQLite takes the tables of a CROSS JOIN in the order in which they are
@@ -351,10 +352,11 @@ class EmbeddedTree:
         """Return the rows of at most `PATHS_AT_ONCE` paths, in order."""
         if len(paths) < PATHS_AT_ONCE:
             return [self._row(path) for path in paths]
-        keys = [_key(path) for path in paths]
-        rows = self._database().execute(_SELECT_MANY, [part for key in keys for part in key])
-        by_key = {row[:2]: (row[2], Stat(*row[3:])) for row in rows}
-        return [by_key.get(key) for key in keys]
+        parts = [part for path in paths for part in _key(path)]
+        values: list[tuple[bytes, Stat] | None] = [None] * len(paths)
+        for number, data, *stat in self._database().execute(_SELECT_MANY, parts):
+            values[number] = data, Stat(*stat)
+        return values
 
     def _database(self) -> sqlite3.Connection:
         if self._db is None:

@@ -49,6 +49,10 @@ class FailedReplicas:
         """Return the brokers whose replica of this partition failed."""
         return self._by_topic.get(topic, {}).get(index, ())
 
+    def has_topic(self, topic: str) -> bool:
+        """Return whether a replica of a partition of this topic may have failed."""
+        return topic in self._by_topic
+
     def has_broker(self, broker_id: int) -> bool:
         """Return whether a replica of this broker failed."""
         return any(
@@ -188,52 +192,49 @@ class ImageUpdater:
 
         `states` has for each partition from 0 the state and version of its node, None where there
         is no node. `is_new_assignment`: the assignment is read for the first time; an old one must
-        not undo a later request of a controller. Neighbours with equal values share one image.
+        not undo a later request of a controller. New neighbours with equal values share one image.
         """
         old_partitions = self._partitions_of(name, assignment.topic_id)
+        has_failed_replicas = self.failed_replicas.has_topic(name)
+        last_image: PartitionImage | None = None
         last_values: object = None
         for index, state in enumerate(states):
+            values = (
+                state,
+                assignment.replicas.get(index, NO_BROKERS),
+                assignment.adding.get(index, NO_BROKERS),
+                assignment.removing.get(index, NO_BROKERS),
+            )
+            if last_image is not None and values == last_values:
+                yield last_image
+                continue
             old_partition = old_partitions[index] if index < len(old_partitions) else None
             if old_partition is not None and _is_older(state, old_partition):
                 yield old_partition
                 continue
             if old_partition is None or is_new_assignment:
-                replicas = self.share(assignment.replicas.get(index, NO_BROKERS))
-                adding = self.share(assignment.adding.get(index, NO_BROKERS))
-                removing = self.share(assignment.removing.get(index, NO_BROKERS))
+                replicas, adding, removing = map(self.share, values[1:])
             else:
                 replicas, adding, removing = (
                     old_partition.replicas,
                     old_partition.adding,
                     old_partition.removing,
                 )
-            values = (state, replicas, adding, removing, self.offline_of(name, index, replicas))
-            if values != last_values:
-                image = self._image_of(*values)
-                last_values = values
+            image = PartitionImage(
+                leader=state[0].leader if state else NO_LEADER,
+                leader_epoch=state[0].leader_epoch if state else 0,
+                replicas=replicas,
+                isr=self.share(state[0].isr) if state else NO_BROKERS,
+                adding=adding,
+                removing=removing,
+                offline=self.offline_of(name, index, replicas),
+                controller_epoch=state[0].controller_epoch if state else 0,
+                partition_epoch=state[1] if state else -1,
+                leader_recovery_state=state[0].recovery if state else 0,
+            )
+            if old_partition is None and not has_failed_replicas:
+                last_image, last_values = image, values
             yield image
-
-    def _image_of(
-        self,
-        state: tuple[PartitionState, int] | None,
-        replicas: list[int],
-        adding: list[int],
-        removing: list[int],
-        offline: list[int],
-    ) -> PartitionImage:
-        """Return the image of a partition. `state` has the version of its node; None: no node."""
-        return PartitionImage(
-            leader=state[0].leader if state else NO_LEADER,
-            leader_epoch=state[0].leader_epoch if state else 0,
-            replicas=replicas,
-            isr=self.share(state[0].isr) if state else NO_BROKERS,
-            adding=adding,
-            removing=removing,
-            offline=offline,
-            controller_epoch=state[0].controller_epoch if state else 0,
-            partition_epoch=state[1] if state else -1,
-            leader_recovery_state=state[0].recovery if state else 0,
-        )
 
     def _partitions_of(self, name: str, topic_id: TopicId | None) -> list[PartitionImage]:
         """Return the partitions of this very topic in the image.
@@ -382,7 +383,7 @@ class ImageUpdater:
             if topic.partitions[index].partition_epoch >= 0:
                 for listen in hears:
                     _tell(listen, topic, index)
-            if turn.is_over:
+            if index % STATES_PER_STEP == 0 and turn.is_over:
                 await turn.pause()
         self._wake(topic.name)
 

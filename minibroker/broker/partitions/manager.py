@@ -635,9 +635,10 @@ class PartitionManager(ClusterListener):
 
     def _lead(self, partition: Partition, topic: TopicImage, state: PartitionImage) -> None:
         """Make a partition the leader in the epoch of `state`, after it has a log."""
-        if not partition.has_log and not self._make_log(partition, topic):
+        if partition.has_log:
+            self.commit()
+        elif not self._make_log(partition, topic):
             return
-        self.commit()
         old_role = partition.role
         role = become_leader(
             old_role,
@@ -702,7 +703,8 @@ class PartitionManager(ClusterListener):
         config = self._dynamic.topic(topic.name)
         try:
             log = self._logs.create_log(topic.name, partition.index, topic.topic_id, config)
-            log.update_config(config, self._logs.rules_of(config))
+            if log.config is not config or not log.has_epochs:
+                log.update_config(config, self._logs.rules_of(config))
         except (KafkaError, StorageError) as error:
             logger.error("partition %s is offline: %s", name, error)
             partition.take_role(go_offline(partition.role, OfflineReason.LOG_FAILED))

@@ -87,11 +87,12 @@ class Checkpoints:
 
     def read(self, directory: LogDirectory) -> FoundCheckpoints:
         """Raises StorageError."""
+        names_by_text: dict[str, TopicPartition] = {}
         checkpoints = FoundCheckpoints(
-            directory.read_checkpoint(names.RECOVERY_POINTS),
-            directory.read_checkpoint(names.LOG_START_OFFSETS),
-            directory.read_checkpoint(names.HIGH_WATERMARKS),
-            directory.read_checkpoint(names.CLEANER_OFFSETS),
+            directory.read_checkpoint(names.RECOVERY_POINTS, names_by_text),
+            directory.read_checkpoint(names.LOG_START_OFFSETS, names_by_text),
+            directory.read_checkpoint(names.HIGH_WATERMARKS, names_by_text),
+            directory.read_checkpoint(names.CLEANER_OFFSETS, names_by_text),
         )
         self._was_cleaned = self._was_cleaned or bool(checkpoints.clean_offsets)
         directory.checkpoint_names = {name for offsets in checkpoints for name in offsets}

@@ -65,8 +65,15 @@ def encode_offsets(offsets: Mapping[TopicPartition, int]) -> bytes:
     return "\n".join(lines).encode("ascii")
 
 
-def decode_offsets(content: bytes, path: str) -> dict[TopicPartition, int]:
-    """Raises CorruptionError with `path` where the content is not a checkpoint."""
+def decode_offsets(
+    content: bytes, path: str, names_by_text: dict[str, TopicPartition] | None = None
+) -> dict[TopicPartition, int]:
+    """Return the offsets in a checkpoint's bytes.
+
+    `names_by_text`: text → name, which checkpoints of one directory share; new ones are added.
+    Raises CorruptionError with `path` where the content is not a checkpoint.
+    """
+    known_names = {} if names_by_text is None else names_by_text
     lines = content.decode("ascii", "replace").split("\n")
     if lines == [""]:
         return {}
@@ -77,8 +84,12 @@ def decode_offsets(content: bytes, path: str) -> dict[TopicPartition, int]:
         offsets: dict[TopicPartition, int] = {}
         for line in lines[2:]:
             if line:
-                topic, partition, offset = line.split()
-                offsets[TopicPartition(topic, int(partition))] = int(offset)
+                text, offset = line.rsplit(None, 1)
+                name = known_names.get(text)
+                if name is None:
+                    topic, partition = text.split()
+                    name = known_names[text] = TopicPartition(topic, int(partition))
+                offsets[name] = int(offset)
     except (ValueError, IndexError) as error:
         raise CorruptionError(f"{path}: not an offset checkpoint ({error})") from error
     if len(offsets) != expected:
@@ -86,15 +97,17 @@ def decode_offsets(content: bytes, path: str) -> dict[TopicPartition, int]:
     return offsets
 
 
-def read_offsets(files: Files, path: str) -> dict[TopicPartition, int]:
-    """Return the checkpoint at `path`, empty where there is none. Raises CorruptionError,
-    OSError.
+def read_offsets(
+    files: Files, path: str, names_by_text: dict[str, TopicPartition] | None = None
+) -> dict[TopicPartition, int]:
+    """Return the checkpoint at `path`, empty where there is none. `names_by_text`: see
+    `decode_offsets`. Raises CorruptionError, OSError.
     """
     try:
         content = files.read_all(path)
     except FileNotFoundError:
         return {}
-    return decode_offsets(content, path)
+    return decode_offsets(content, path, names_by_text)
 
 
 _DAYS = ("Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed")
@@ -399,13 +412,15 @@ class LogDirectory:
             raise self._failed(f"cannot be written: {error.strerror}") from error
         self.properties = mine
 
-    def read_checkpoint(self, name: str) -> dict[TopicPartition, int]:
+    def read_checkpoint(
+        self, name: str, names_by_text: dict[str, TopicPartition] | None = None
+    ) -> dict[TopicPartition, int]:
         """Return a checkpoint's offsets; none where the file is absent, or damaged (more is
-        recovered then).
+        recovered then). `names_by_text`: see `decode_offsets`.
         """
         path = f"{self.path}/{name}"
         try:
-            offset_by_log = read_offsets(self._files, path)
+            offset_by_log = read_offsets(self._files, path, names_by_text)
         except CorruptionError as error:
             logger.warning("%s is ignored: %s", path, error)
             return {}

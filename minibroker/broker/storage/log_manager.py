@@ -79,6 +79,10 @@ class Namesakes:
         self._files = files
         self._waiting: dict[TopicPartition, list[Namesake]] = {}
 
+    def __contains__(self, name: TopicPartition) -> bool:
+        """Return whether a log of this name waits."""
+        return name in self._waiting
+
     def add(
         self,
         name: TopicPartition,
@@ -457,8 +461,9 @@ class LogManager:
         """Open the log in directory `path`, which is this partition's from now on. Raises
         StorageError.
         """
+        log_directory = path.rpartition("/")[0] or "/"
         log: PartitionLog = _recovery().load_log(
-            self._disk_under(path),
+            self.disk.of(log_directory),
             self.clock,
             name,
             path,
@@ -470,7 +475,7 @@ class LogManager:
         )
         log.on_unsynced = self._note_unsynced
         self.logs[name] = log
-        self._log_counts[log.log_directory] += 1
+        self._log_counts[log_directory] += 1
         return log
 
     def _note_unsynced(self, log: PartitionLog, has_grown_much: bool) -> None:
@@ -502,6 +507,8 @@ class LogManager:
         """
         name = TopicPartition(topic, partition)
         log = self.logs.get(name)
+        if log is not None and name not in self._namesakes and log.place.is_of_topic(topic_id):
+            return log
         if log is not None and log.place.is_of_other_topic(topic_id):
             actual_path = log.directory
             self._take_out(log, names.STRAY_DIRECTORY)

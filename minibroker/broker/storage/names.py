@@ -48,6 +48,7 @@ QUORUM_STATE: Final = f"{KRAFT_LOG}/quorum-state"
 DELETE_DIRECTORY: Final = "-delete"
 FUTURE_DIRECTORY: Final = "-future"
 STRAY_DIRECTORY: Final = "-stray"
+_MARKS: Final = (DELETE_DIRECTORY, FUTURE_DIRECTORY, STRAY_DIRECTORY)
 
 _DIGITS: Final = 20
 _FILE_NAME_MAX: Final = 255
@@ -90,13 +91,11 @@ def parse_directory(name: str) -> tuple[TopicPartition, str] | None:
     None where the name is not a partition's: such a directory is no part of a log.
     """
     mark = ""
-    for suffix in (DELETE_DIRECTORY, FUTURE_DIRECTORY, STRAY_DIRECTORY):
-        if name.endswith(suffix):
-            mark = suffix
-            name, dot, _unique = name.rpartition(".")
-            if not dot:
-                return None
-            break
+    if name.endswith(_MARKS):
+        mark = next(suffix for suffix in _MARKS if name.endswith(suffix))
+        name, dot, _unique = name.rpartition(".")
+        if not dot:
+            return None
     topic, dash, digits = name.rpartition("-")
     if not dash or not topic or not digits.isascii() or not digits.isdigit():
         return None

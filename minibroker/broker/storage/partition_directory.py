@@ -133,14 +133,17 @@ class PartitionDirectory:
                 raise self.failed("read partition.metadata of", error) from error
         return self._topic_id
 
+    def is_of_topic(self, topic_id: TopicId) -> bool:
+        """Return whether the directory has this id, as far as that is known without reading."""
+        return self._topic_id == topic_id
+
     def is_of_other_topic(self, topic_id: TopicId) -> bool:
         """Return whether the directory belongs to another topic of the same name. Raises
         StorageError.
 
         A directory without an id (Kafka before 2.8) may be any topic's.
         """
-        own_id = self.topic_id
-        return own_id != topic_id and ZERO_TOPIC_ID not in (topic_id, own_id)
+        return ZERO_TOPIC_ID not in (topic_id, self.topic_id) and self.topic_id != topic_id
 
     def assign_topic_id(self, topic_id: TopicId) -> None:
         """Give the directory its topic's id. Raises KafkaError(INCONSISTENT_TOPIC_ID),

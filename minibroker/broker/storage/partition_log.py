@@ -272,15 +272,14 @@ class PartitionLog:
 
         Source: Kafka 2.8 Log.updateConfig, initializeLeaderEpochCache.
         """
-        if config is not self.config:
-            self.config = config
-            self.rules = rules
-            self._tail.forget_room()
-        if not self._has_epochs:
+        self.config = config
+        self.rules = rules
+        self._tail.forget_room()
+        if not self.has_epochs:
             self.epochs.clear()
 
     @property
-    def _has_epochs(self) -> bool:
+    def has_epochs(self) -> bool:
         """Return whether records say their leader epoch. One epoch without records among others
         that have none would have followers compare what cannot be compared.
         """
@@ -356,7 +355,7 @@ class PartitionLog:
         follows on the worker, that of an empty log with its first record: until then it says
         nothing that is not told again at the next start. Source: Kafka Partition.makeLeader.
         """
-        if self._has_epochs and epoch > self.epochs.history.latest_epoch:
+        if self.has_epochs and epoch > self.epochs.history.latest_epoch:
             if self.is_empty:
                 self.epochs.begin(epoch, self.log_end_offset)
                 self._tail.forget_room()

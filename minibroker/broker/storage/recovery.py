@@ -47,7 +47,7 @@ from minibroker.broker.storage.checkpoints import Checkpointed
 from minibroker.broker.storage.disk import Disk
 from minibroker.broker.storage.epochs import LeaderEpochs, with_earlier_epochs
 from minibroker.broker.storage.partition_directory import PartitionDirectory
-from minibroker.broker.storage.partition_log import PartitionLog, clamped
+from minibroker.broker.storage.partition_log import LogExtent, PartitionLog, clamped
 from minibroker.broker.storage.producer_state import BATCHES_KEPT, ProducerState
 from minibroker.broker.storage.record_checks import AppendRules
 from minibroker.broker.storage.segment import Segment, Segments, roll_jitter_ms
@@ -292,7 +292,7 @@ def _empty_log(
 
     Most logs of a broker with thousands have none, and nothing about them has to be recovered.
     """
-    start = max(checkpointed.log_start_offset, 0)
+    start, clean = max(checkpointed.log_start_offset, 0), checkpointed.clean_offset
     segments = Segments()
     segments.add(_begun_segment(disk, clock, place.path, start, config))
     log = PartitionLog(
@@ -303,13 +303,7 @@ def _empty_log(
         rules=rules,
         segments=segments,
         epochs=LeaderEpochs(),
-        extent=clamped(
-            log_start_offset=start,
-            recovery_point=start,
-            high_watermark=start,
-            log_end_offset=start,
-            clean_offset=checkpointed.clean_offset,
-        ),
+        extent=LogExtent(start, start, start, start, None if clean is None else min(clean, start)),
         snapshot_offset=0,
     )
     log.preallocate()

@@ -17,7 +17,7 @@ from minibroker.broker.cluster.image import (
     TopicImage,
 )
 from minibroker.broker.cluster.updates import STATES_PER_STEP, ImageUpdater, replace_partition
-from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicId
+from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicId, TopicPartition
 from tests.support.cluster import Recorder
 from tests.support.evidence import MARKED
 from tests.support.turns import Turns
@@ -210,6 +210,19 @@ def test_equal_lists_are_one_list(updater: ImageUpdater) -> None:
     topic_image = topic(updater, ID_A, 1, 1)
     assert topic_image.partitions[0].replicas is topic_image.partitions[1].replicas
     assert topic_image.partitions[0].adding is topic_image.partitions[1].offline
+
+
+def test_new_neighbours_with_equal_values_are_one_image(updater: ImageUpdater) -> None:
+    first, second, third, last = topic(updater, ID_A, 1, 1, 2, 1).partitions
+    assert first is second
+    assert (first.leader, third.leader) == (1, 2)
+    assert last == first
+
+
+def test_a_replica_that_failed_is_offline_in_its_partition_only(updater: ImageUpdater) -> None:
+    updater.failed_replicas.add(2, [TopicPartition("t", 1)])
+    partitions = topic(updater, ID_A, 1, 1, 1).partitions
+    assert [partition.offline for partition in partitions] == [[], [2], []]
 
 
 def test_partition_without_state(updater: ImageUpdater) -> None:

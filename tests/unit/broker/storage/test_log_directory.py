@@ -48,6 +48,15 @@ def test_a_written_file_is_read_back(tmp_path: Path) -> None:
     assert read_offsets(REAL_FILES, path) == OFFSETS
 
 
+def test_the_checkpoints_of_a_directory_share_names() -> None:
+    names_by_text: dict[str, TopicPartition] = {}
+    first = decode_offsets(encode_offsets(OFFSETS), "path", names_by_text)
+    second = decode_offsets(b"0\n2\na.b_c-d 12 7 \nother 1 0\n", "path", names_by_text)
+    assert first == OFFSETS
+    assert second == {TopicPartition("a.b_c-d", 12): 7, TopicPartition("other", 1): 0}
+    assert next(iter(second)) is list(first)[1]
+
+
 def test_an_empty_file_holds_nothing() -> None:
     assert decode_offsets(b"", "path") == {}
 
