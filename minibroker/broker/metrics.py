@@ -14,16 +14,14 @@ Kafka splits the time of a request (`kafka.network:type=RequestMetrics`) into
 
 A time is added to a sum and to a histogram whose bucket b holds 2^(b-1) ≤ t < 2^b microseconds.
 The requests of one read of a socket are handled together and counted together, because a clock
-call per request would be a tenth of its cost. Their times are kept as they come and added up by
-columns, many at once, which takes a third of the steps. A request is handled as soon as it is read,
-so the request queue stays empty. Remote time is counted only for requests that waited.
+call per request would be a tenth of its cost. A request is handled as soon as it is read, so the
+request queue stays empty. Remote time is counted only for requests that waited.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from itertools import accumulate
-from operator import mul
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -42,8 +40,6 @@ BUCKET_COUNT: Final = 40
 """2^39 µs are six days; no request lives longer."""
 LONGEST_US: Final = (1 << (BUCKET_COUNT - 1)) - 1
 """Longest counted time; only a throttle may be longer."""
-RUNS_MAX: Final = 128
-"""Runs of requests whose times are kept until they are added up: 0.1 ms of work."""
 
 
 class TimeSum:
@@ -66,15 +62,6 @@ class TimeSum:
         self.buckets[elapsed_us.bit_length()] += count
         self.max_us = max(self.max_us, elapsed_us)
 
-    def add_all(self, elapsed_us: Sequence[int], counts: Sequence[int]) -> None:
-        """Count each of these times (µs) as often as its neighbour in `counts` says."""
-        self.count += sum(counts)
-        self.total_us += sum(map(mul, elapsed_us, counts))
-        self.max_us = max(self.max_us, *elapsed_us)
-        buckets = self.buckets
-        for bucket, count in zip(map(int.bit_length, elapsed_us), counts, strict=True):
-            buckets[bucket] += count
-
     def quantiles_ms(self, fractions: Sequence[float]) -> list[float]:
         """Return, for each fraction (0 … 1), the upper edge in ms of the bucket that reaches it."""
         sums = list(accumulate(self.buckets))
@@ -91,7 +78,6 @@ class RequestMetrics:
         "_request_queue",
         "_response_queue",
         "_response_send",
-        "_runs",
         "_total",
         "api_name",
         "throttle",
@@ -99,8 +85,6 @@ class RequestMetrics:
 
     def __init__(self, api_name: str) -> None:
         self.api_name = api_name
-        self._runs: list[tuple[int, int, int, int, int]] = []
-        """The arguments of `record` that are not added up yet."""
         self._request_queue = TimeSum()
         self._local = TimeSum()
         self._remote = TimeSum()
@@ -116,29 +100,15 @@ class RequestMetrics:
         The times are those of all of them: of the handlers (divided evenly), of the request that
         waited, of encoding, and of the write to the socket.
         """
-        self._runs.append((count, local_ns, remote_ns, queue_ns, send_ns))
-        if len(self._runs) == RUNS_MAX:
-            self._add_up()
-
-    def _add_up(self) -> None:
-        """Add the times of all runs to their sums."""
-        runs, self._runs = self._runs, []
-        if not runs:
-            return
-        counts = [run[0] for run in runs]
-        self._local.add_all([run[1] // (1000 * run[0]) for run in runs], counts)
-        self._response_queue.add_all([run[3] // 1000 for run in runs], counts)
-        self._response_send.add_all([run[4] // 1000 for run in runs], counts)
-        self._total.add_all([sum(run[1:]) // 1000 for run in runs], counts)
-        waits = [run for run in runs if run[2]]
-        if waits:
-            self._remote.add_all([run[2] // 1000 for run in waits], [run[0] for run in waits])
+        self._local.add(local_ns // (1000 * count), count)
+        if remote_ns:
+            self._remote.add(remote_ns // 1000, count)
+        self._response_queue.add(queue_ns // 1000, count)
+        self._response_send.add(send_ns // 1000, count)
+        self._total.add((local_ns + remote_ns + queue_ns + send_ns) // 1000, count)
 
     def by_name(self) -> dict[str, TimeSum]:
-        """Return Kafka's metric name → times, in the order of `TIME_NAMES`. A later call brings
-        them up to date.
-        """
-        self._add_up()
+        """Return Kafka's metric name → times, in the order of `TIME_NAMES`."""
         times = (
             self._request_queue,
             self._local,
