@@ -99,3 +99,11 @@ def moment(ms: int) -> str:
         return f"{ms} ms"
     text = when.strftime("%Y-%m-%d %H:%M:%S")
     return text if ms % 1000 == 0 else f"{text}.{ms % 1000:03d}"
+
+
+def time_of_day(ms: int) -> str:
+    """Return `07:51:32.250` in UTC; the whole moment where no calendar has it."""
+    try:
+        return datetime.fromtimestamp(ms / 1000, UTC).strftime("%H:%M:%S.%f")[:-3]
+    except (OverflowError, ValueError, OSError):
+        return f"{ms} ms"

@@ -5,10 +5,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 WIDTH: Final = 100
 """Most characters of a line; only a table of large numbers is wider."""
+
+
+def value_text(value: int | None) -> str:
+    """Return a number, and `-` for one that is not known."""
+    return "-" if value is None else str(value)
+
+
+def table_lines(
+    titles: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    left_columns: int = 1,
+    words: Sequence[str] = (),
+) -> list[str]:
+    """Return `table` of any values, each line with its end."""
+    cells = [titles, *([str(cell) for cell in row] for row in rows)]
+    return [f"{line}\n" for line in table(cells, left_columns=left_columns, words=words)]
 
 
 def table(

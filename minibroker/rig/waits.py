@@ -14,6 +14,7 @@ from minibroker.broker.cluster.internal_topics import OFFSETS_TOPIC
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 from minibroker.rig.readiness import STABLE, find_group, group_states, has_records
+from minibroker.trace.batches import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -76,7 +77,7 @@ class Waits:
             group = find_group(nodes, group_id)
             return _no_group(nodes) if group is None else _state_of(group)
 
-        count = "" if members is None else f" with {_counted(members, 'member')}"
+        count = "" if members is None else f" with {count_of(members, 'member')}"
         goal = _Goal(f"group {group_id!r} is ready{count}", look, describe)
         return await self._until(goal, timeout_s, group_id)
 
@@ -258,7 +259,7 @@ def _no_group(nodes: Sequence[WatchedNode]) -> str:
 
 def _state_of(group: GroupLook) -> str:
     """Return a sentence about a group: state, members, positions."""
-    parts = [f"it is {group.state} with {_counted(len(group.shares), 'member')}"]
+    parts = [f"it is {group.state} with {count_of(len(group.shares), 'member')}"]
     parts += [_member_sentence(group, share) for share in group.shares[:LISTED_MAX]]
     if len(group.shares) > LISTED_MAX:
         parts.append(f"{len(group.shares) - LISTED_MAX} more members")
@@ -288,7 +289,7 @@ def _position_sentence(group: GroupLook, share: Share, topic: str, index: int) -
         return f"{topic}-{index} at {min(place.offset for place in places)}"
     rivals = group.rivals(share, topic, index)
     if rivals:
-        others = _counted(rivals, "member")
+        others = count_of(rivals, "member")
         return (
             f"{topic}-{index}, which {others} of other groups with this client.id and address"
             " also read: not every one has fetched it"
@@ -321,10 +322,6 @@ def _readers_sentence(
 
 
 # Words.
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _joined(items: Iterable[str]) -> str:

@@ -11,11 +11,10 @@ from __future__ import annotations
 import platform
 import re
 from codecs import getincrementaldecoder
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from minibroker import __version__
-from minibroker.cli.quantities import duration, moment, number, size
+from minibroker.cli.quantities import duration, moment, number, size, time_of_day
 from minibroker.kafka.foreign_text import printable
 from minibroker.pages.conversation import conversation
 from minibroker.pages.page import render
@@ -235,7 +234,7 @@ def _record(item: SnapshotRecord) -> list[str]:
     return [
         f"{record.partition}",
         f"{record.offset}",
-        "–" if record.timestamp < 0 else _clock(record.timestamp),
+        "–" if record.timestamp < 0 else time_of_day(record.timestamp),
         _text_of(record.key, item.sizes[0]),
         _text_of(record.value, item.sizes[1]),
         headers,
@@ -298,7 +297,7 @@ def _transaction(transaction: TransactionSnapshot) -> list[str]:
         str(transaction.producer_id),
         str(transaction.producer_epoch),
         _places(transaction.partitions) or "–",
-        "–" if transaction.started_ms < 0 else _clock(transaction.started_ms),
+        "–" if transaction.started_ms < 0 else time_of_day(transaction.started_ms),
         duration(transaction.timeout_ms),
     ]
 
@@ -337,11 +336,3 @@ def _lines(text: str) -> str:
 
 def _offset(offset: int) -> str:
     return "–" if offset < 0 else number(offset)
-
-
-def _clock(at_ms: int) -> str:
-    """Return the time of the day; the whole moment where no calendar has it."""
-    try:
-        return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%H:%M:%S.%f")[:-3]
-    except (OverflowError, ValueError, OSError):
-        return f"{at_ms} ms"

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
+
+from minibroker.cli.quantities import time_of_day
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +27,7 @@ def request_lines(requests: Iterable[SeenRequest]) -> list[str]:
     """Return the requests as a table, oldest first."""
     rows = [
         (
-            _clock_time(request.at_ms),
+            time_of_day(request.at_ms),
             _cut(request.client_id or "-"),
             f"{request.api} v{request.version}",
             request.error or "ok",
@@ -67,7 +68,7 @@ def record_lines(records: Iterable[TopicRecord]) -> list[str]:
         (
             f"{record.topic}-{record.partition}",
             str(record.offset),
-            "-" if record.timestamp < 0 else _clock_time(record.timestamp),
+            "-" if record.timestamp < 0 else time_of_day(record.timestamp),
             _text_of(record.key),
             _text_of(record.value),
         )
@@ -83,10 +84,6 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
         "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
         for row in (head, *rows)
     ]
-
-
-def _clock_time(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%H:%M:%S.%f")[:-3]
 
 
 def _text_of(data: bytes | None) -> str:

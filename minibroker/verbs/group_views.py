@@ -6,7 +6,8 @@ import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from minibroker.cli.errors import CommandError
-from minibroker.cli.text_table import table
+from minibroker.cli.quantities import counted
+from minibroker.cli.text_table import table_lines, value_text
 from minibroker.client import admin, groups
 from minibroker.client.coordinators import CoordinatorClient
 from minibroker.client.dialogue import BrokerRefusedError
@@ -92,9 +93,9 @@ def list_lines(rows: Sequence[GroupSummary]) -> list[str]:
     """Return the lines of the list."""
     if not rows:
         return ["there are no groups: a consumer makes one when it joins or commits\n"]
-    return _table(
+    return table_lines(
         ("group", "state", "members", "lag"),
-        [(row.name, row.state, row.members, _number(row.lag)) for row in rows],
+        [(row.name, row.state, row.members, value_text(row.lag)) for row in rows],
         words=("state",),
     )
 
@@ -164,10 +165,10 @@ def lines_of(view: GroupDescription) -> list[str]:
     details = view.details
     kind = f", assigned by {details.assignor}" if details.assignor else ""
     count = len(details.members)
-    members = "no members" if not count else f"{count} member{'' if count == 1 else 's'}"
+    members = counted(count, "member") if count else "no members"
     lines = [f"{details.name}: {details.state}, {members}, protocol {details.protocol}{kind}\n"]
     if details.members:
-        lines += _table(
+        lines += table_lines(
             ("member", "client id", "host", "partitions"),
             [
                 (
@@ -182,15 +183,15 @@ def lines_of(view: GroupDescription) -> list[str]:
         )
     if view.partitions:
         lines += ["\n"] if details.members else []
-        lines += _table(
+        lines += table_lines(
             ("topic", "partition", "committed", "end", "lag", "client id"),
             [
                 (
                     part.place.topic,
                     part.place.partition,
-                    _number(part.committed),
-                    _number(part.end),
-                    _number(part.lag),
+                    value_text(part.committed),
+                    value_text(part.end),
+                    value_text(part.lag),
                     part.member or "-",
                 )
                 for part in view.partitions
@@ -235,10 +236,10 @@ def fields_of(view: GroupDescription) -> dict[str, Any]:
 
 def move_lines(moves: Iterable[OffsetMove]) -> list[str]:
     """Return the lines of a reset."""
-    return _table(
+    return table_lines(
         ("topic", "partition", "before", "after"),
         [
-            (move.place.topic, move.place.partition, _number(move.old_offset), move.after)
+            (move.place.topic, move.place.partition, value_text(move.old_offset), move.after)
             for move in moves
         ],
     )
@@ -258,18 +259,3 @@ def _places(partitions: Iterable[TopicPartition]) -> str:
     return (
         "; ".join(f"{topic}: {','.join(indexes)}" for topic, indexes in numbers.items()) or "none"
     )
-
-
-def _table(
-    titles: Sequence[str],
-    rows: Iterable[Sequence[object]],
-    *,
-    left_columns: int = 1,
-    words: Sequence[str] = (),
-) -> list[str]:
-    cells = [titles, *([str(cell) for cell in row] for row in rows)]
-    return [f"{line}\n" for line in table(cells, left_columns=left_columns, words=words)]
-
-
-def _number(value: int | None) -> str:
-    return "-" if value is None else str(value)

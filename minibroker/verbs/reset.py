@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated, Final, NamedTuple, TextIO
+from typing import Final, TextIO
 
-from minibroker.cli.declaration import Part, Verb
+from minibroker.cli.declaration import Verb
 from minibroker.cli.errors import EXIT_OK, CommandError
 from minibroker.verbs.background.state import StateDirectory, StateOptions
 
 
-class ResetPlan(NamedTuple):
-    """The options of `reset`."""
-
-    state: Annotated[StateOptions, Part(StateOptions)] = StateOptions()
-
-
-def run(plan: ResetPlan, out: TextIO, errors: TextIO) -> int:
+def run(plan: StateOptions, out: TextIO, errors: TextIO) -> int:
     """End the broker, delete its data and start it again; return the exit code.
 
     Raises CommandError, OSError.
@@ -24,7 +18,7 @@ def run(plan: ResetPlan, out: TextIO, errors: TextIO) -> int:
     from minibroker.verbs.background.data import delete_data  # noqa: PLC0415  not for help
     from minibroker.verbs.background.starting import start_again, stop  # noqa: PLC0415  as above
 
-    state = StateDirectory(plan.state, os.environ)
+    state = StateDirectory(plan, os.environ)
     with state.changing():
         background = state.read()
         if background is None:
@@ -46,7 +40,7 @@ def run(plan: ResetPlan, out: TextIO, errors: TextIO) -> int:
 VERB: Final = Verb(
     name="reset",
     does="delete all data of the broker in the background, and start it again",
-    plan=ResetPlan,
+    plan=StateOptions,
     run=run,
     notes="""
 It starts with the options of minibroker up -d, in the same working directory, with the variables of

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
-from minibroker.cli.declaration import Part, Verb
+from minibroker.cli.declaration import Verb
 from minibroker.cli.errors import EXIT_OK
 from minibroker.verbs.background.state import StateDirectory, StateOptions
 
@@ -17,15 +17,9 @@ EXIT_NOT_RUNNING: Final = 3
 _TIMEOUT_MS: Final = 2_000
 
 
-class StatusPlan(NamedTuple):
-    """The options of `status`."""
-
-    state: Annotated[StateOptions, Part(StateOptions)] = StateOptions()
-
-
-def run(plan: StatusPlan, out: TextIO, errors: TextIO) -> int:
+def run(plan: StateOptions, out: TextIO, errors: TextIO) -> int:
     """Write where the broker is and how it is; return the exit code. Raises CommandError."""
-    state = StateDirectory(plan.state, os.environ)
+    state = StateDirectory(plan, os.environ)
     lives, background = state.lives(), state.read()
     if not lives:
         how = ""
@@ -82,7 +76,7 @@ def _topics(background: Background) -> str:
 VERB: Final = Verb(
     name="status",
     does="show the broker in the background",
-    plan=StatusPlan,
+    plan=StateOptions,
     run=run,
     exits="Exit codes: 0 if it is running; 3 if it is not; 1 for a failure; 2 for wrong usage.",
     examples=("status",),

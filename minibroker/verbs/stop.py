@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated, Final, NamedTuple, TextIO
+from typing import Final, TextIO
 
-from minibroker.cli.declaration import Part, Verb
+from minibroker.cli.declaration import Verb
 from minibroker.cli.errors import EXIT_OK
 from minibroker.verbs.background.state import StateDirectory, StateOptions
 
 
-class StopPlan(NamedTuple):
-    """The options of `stop`."""
-
-    state: Annotated[StateOptions, Part(StateOptions)] = StateOptions()
-
-
-def run(plan: StopPlan, out: TextIO, errors: TextIO) -> int:
+def run(plan: StateOptions, out: TextIO, errors: TextIO) -> int:
     """End the broker and wait until it has ended; return the exit code. Raises CommandError."""
     from minibroker.verbs.background.starting import stop  # noqa: PLC0415  not for help
 
-    state = StateDirectory(plan.state, os.environ)
+    state = StateDirectory(plan, os.environ)
     if not state.lives():
         out.write("minibroker is not running\n")
         return EXIT_OK
@@ -34,7 +28,7 @@ def run(plan: StopPlan, out: TextIO, errors: TextIO) -> int:
 VERB: Final = Verb(
     name="stop",
     does="end the broker in the background, and wait until it has ended",
-    plan=StopPlan,
+    plan=StateOptions,
     run=run,
     notes="It is no failure if none is running. The data stay.",
     examples=("stop",),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minibroker.cli.errors import CommandError
 from minibroker.cli.quantities import size
-from minibroker.cli.text_table import table
+from minibroker.cli.text_table import table_lines, value_text
 from minibroker.client import admin, configs
 from minibroker.client.dialogue import BrokerRefusedError
 from minibroker.kafka.error_codes import ErrorCode
@@ -101,12 +101,13 @@ def list_lines(rows: Sequence[TopicSummary]) -> list[str]:
     """Return the lines of the list."""
     if not rows:
         return ["there are no topics: minibroker topics --create NAME makes one\n"]
-    return _table(
+    return table_lines(
         ("topic", "partitions", "replicas", "records", "size"),
         [
-            (row.name, row.partitions, row.replicas, _number(row.records), _size(row.size_bytes))
+            (row.name, row.partitions, row.replicas, value_text(row.records), _size(row.size_bytes))
             for row in rows
         ],
+        words=("replicas",),
     )
 
 
@@ -153,7 +154,7 @@ def lines_of(view: TopicDescription) -> list[str]:
     elif view.settings:
         lines.append("settings:\n")
         lines += [f"  {name}={value}\n" for name, value in sorted(view.settings.items())]
-    lines += _table(
+    lines += table_lines(
         ("partition", "leader", "replicas", "in sync", "first", "end", "size"),
         [
             (
@@ -161,12 +162,13 @@ def lines_of(view: TopicDescription) -> list[str]:
                 "none" if each.partition.leader < 0 else each.partition.leader,
                 _ids(each.partition.replicas),
                 _ids(each.partition.in_sync),
-                _number(each.start),
-                _number(each.end),
+                value_text(each.start),
+                value_text(each.end),
                 _size(each.size_bytes),
             )
             for each in view.partitions
         ],
+        words=("replicas", "in sync"),
     )
     return lines
 
@@ -226,17 +228,8 @@ def _settings(client: Client, name: str, *, has_defaults: bool) -> dict[str, str
     }
 
 
-def _table(titles: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
-    cells = [titles, *([str(cell) for cell in row] for row in rows)]
-    return [f"{line}\n" for line in table(cells, left_columns=1, words=("replicas", "in sync"))]
-
-
 def _ids(brokers: Sequence[int]) -> str:
     return ",".join(map(str, brokers)) or "none"
-
-
-def _number(value: int | None) -> str:
-    return "-" if value is None else str(value)
 
 
 def _size(value: int | None) -> str:

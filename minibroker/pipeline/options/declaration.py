@@ -14,10 +14,10 @@ options that only make sense together are a NamedTuple there, which a verb takes
 for two options together stand in `check` of the verb, with `names["follow"]` for what the user
 calls the field.
 
-To add a verb: make the room `verbs/VERB/`. Its `plan.py` has the plan and `VERB`, which names two
-modules: `job`, which describes and does the work, and `command`, which prints the result:
-`cli/stream.py` for jobs that report batches, `cli/one_answer.py` for those with one answer. No
-other module names a verb: `verbs/table.py` finds the rooms.
+To add a verb: make the room `verbs/VERB/`. Its `plan.py` has the plan and `VERB`, its `job.py`
+describes and does the work. `cli/stream.py` prints the result of a job that reports batches,
+`cli/one_answer.py` that of one with one answer. No other module names a verb: `verbs/table.py`
+finds the rooms.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 _COMMAND_LINE: Final = "minibroker.pipeline.command_line"
 """The module that runs a verb from words. It stands above the verbs, so only its name is here."""
+_VERBS: Final = "minibroker.pipeline.verbs"
+_STREAM: Final = "minibroker.pipeline.cli.stream"
 _ENDS: Final = """
 On a terminal one line shows the progress; otherwise each batch is one JSON line on stdout. A line
 without "batch" is a note, for instance about a new topic or about open windows. Ctrl-C ends the job
@@ -70,11 +72,11 @@ class PipelineVerb(Verb):
         usage: str,
         plan: type[Any],
         rank: int,
-        job: str,
-        command: str,
         group: str,
         notes: str,
         examples: Sequence[str],
+        job: str = "job",
+        command: str = "minibroker.pipeline.cli.one_answer",
         check: Callable[[Any, Names], None] | None = None,
         engine: type[Any] | None = None,
         first: Sequence[str] = (),
@@ -88,9 +90,10 @@ class PipelineVerb(Verb):
 
         Args:
             rank: its place in the list of verbs, 1 is the first.
-            job: the module of its work: `describe(plan)`; with Spark also `check` and
+            job: the module of its work, in its room: `describe(plan)`; with Spark also `check` and
                 `run(spark, plan)`.
-            command: the module that runs it for the command line: `run(arguments, out, errors)`.
+            command: the module that runs it for the command line, `run(arguments, out, errors)`.
+                One that reports batches (`done`) has `cli.stream`.
             engine: the options of the Spark that runs it, None: it needs none.
             first: the fields that may stand first in a call in Python, without their names.
             function: the help of its function in Python; empty: it has none.
@@ -116,8 +119,8 @@ class PipelineVerb(Verb):
             check=check,
         )
         self.rank = rank
-        self.job = job
-        self.command_module = command
+        self.job = f"{_VERBS}.{name}.{job}"
+        self.command_module = command if done is None else _STREAM
         self.engine = engine
         self.first = first
         self.function = function

@@ -12,7 +12,7 @@ from typing import Annotated, Final, NamedTuple
 from minibroker.broker.config.options import TopicToCreate, parse_topic
 from minibroker.cli.declaration import InOrder, Option
 from minibroker.cli.errors import UsageError
-from minibroker.cli.kinds import FILE, PORT_MAX, SWITCH, Kind, Many, check_choice, choice
+from minibroker.cli.kinds import ADDRESS, FILE, PORT_MAX, SWITCH, Kind, Many, check_choice, choice
 from minibroker.kafka.errors import ConfigError
 
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
@@ -120,21 +120,6 @@ def _brokers(value: str) -> int:
     if not (value.isdecimal() and 1 <= int(value) <= BROKERS_MAX):
         raise UsageError(f"{value}: expected a number from 1 to {BROKERS_MAX}")
     return int(value)
-
-
-def _control_address(value: str) -> tuple[str, int]:
-    return _http_address(value, 9093)
-
-
-def _registry_address(value: str) -> tuple[str, int]:
-    return _http_address(value, 8081)
-
-
-def _http_address(value: str, usual_port: int) -> tuple[str, int]:
-    host, colon, port = value.rpartition(":")
-    if not (colon and host and port.isdecimal() and int(port) <= PORT_MAX):
-        raise UsageError(f"{value}: expected HOST:PORT, for instance 127.0.0.1:{usual_port}")
-    return host.strip("[]"), int(port)
 
 
 def _log_level(value: str) -> str:
@@ -260,7 +245,7 @@ class ServePlan(NamedTuple):
         tuple[str, int] | None,
         Option(
             "--control",
-            Kind("HOST:PORT", _control_address),
+            ADDRESS,
             "serve health, metrics, faults and the clock over HTTP; the second line of the ready "
             "file is its address. Any host but 127.0.0.1, ::1 and localhost needs a token",
             CONTROL,
@@ -312,7 +297,7 @@ class ServePlan(NamedTuple):
         tuple[str, int] | None,
         Option(
             "--registry",
-            Kind("HOST:PORT", _registry_address),
+            ADDRESS,
             "serve a schema registry with Confluent's REST API, which keeps its schemas in the "
             "topic _schemas; the last line of the ready file is its address. With --brokers each "
             "broker has one, on the ports that follow",

@@ -14,6 +14,7 @@ from minibroker.cli.quantities import (
     percent,
     rate,
     size,
+    time_of_day,
 )
 
 
@@ -115,3 +116,9 @@ def test_other_words_are_refused_with_examples(text: str) -> None:
 def test_seconds_are_no_milliseconds() -> None:
     with pytest.raises(UsageError, match="a number is milliseconds since the epoch"):
         moment_of("1795262400", NOW_MS)
+
+
+def test_a_time_of_day_is_a_moment_where_no_calendar_has_it() -> None:
+    """A producer may claim any time."""
+    assert time_of_day(1_795_849_892_250) == "07:11:32.250"
+    assert time_of_day(2**62) == f"{2**62} ms"

@@ -384,6 +384,11 @@ def test_a_report_is_short_and_shows_what_is_there(broker: Broker) -> None:
         assert broker.report().endswith("killed by a fault")
 
 
+def test_a_report_shows_a_record_of_a_time_that_no_calendar_has(broker: Broker) -> None:
+    broker.produce("orders", "v", timestamp=2**60)
+    assert f" {2**60} ms " in broker.report(records=1).splitlines()[-1]
+
+
 def test_time_does_not_go_back(broker: Broker) -> None:
     with pytest.raises(ValueError, match="does not go back"):
         broker.clock.advance(seconds=-1)

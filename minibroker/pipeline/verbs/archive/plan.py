@@ -291,8 +291,6 @@ VERB: Final = PipelineVerb(
     usage="(--topic T... | --pattern P) --to DIR",
     plan=ArchivePlan,
     rank=1,
-    job="minibroker.pipeline.verbs.archive.job",
-    command="minibroker.pipeline.cli.stream",
     group="Topics and files",
     notes="""
 The files are in DIR/topic=T/date=YYYY-MM-DD, by the date of the record in UTC, with key, value,

@@ -126,8 +126,6 @@ VERB: Final = PipelineVerb(
     usage="A B",
     plan=ComparePlan,
     rank=7,
-    job="minibroker.pipeline.verbs.compare.job",
-    command="minibroker.pipeline.cli.one_answer",
     group="Sides and rules",
     notes="""
 A and B are topics (orders, or orders@host:9092 of another cluster) or archives (./lake, or

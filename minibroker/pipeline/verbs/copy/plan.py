@@ -217,8 +217,6 @@ VERB: Final = PipelineVerb(
     usage="(--topic T... | --pattern P) --checkpoint DIR",
     plan=CopyPlan,
     rank=3,
-    job="minibroker.pipeline.verbs.copy.job",
-    command="minibroker.pipeline.cli.stream",
     group="Topics and groups",
     notes="""
 Key, value, headers, timestamp, partition and the order within a partition stay. A target that does

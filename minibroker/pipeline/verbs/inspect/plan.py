@@ -50,8 +50,6 @@ VERB: Final = PipelineVerb(
     usage="(--topic T... | --log-dir DIR)",
     plan=InspectPlan,
     rank=6,
-    job="minibroker.pipeline.verbs.inspect.job",
-    command="minibroker.pipeline.cli.one_answer",
     group="Topics and page",
     notes="""
 Shows records, bytes and rates over time, sizes, keys and skew between partitions, timestamps out

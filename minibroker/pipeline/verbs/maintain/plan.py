@@ -55,8 +55,7 @@ VERB: Final = PipelineVerb(
     usage="--to DIR",
     plan=MaintainPlan,
     rank=5,
-    job="minibroker.pipeline.verbs.maintain.maintenance",
-    command="minibroker.pipeline.cli.one_answer",
+    job="maintenance",
     group="Archive",
     notes="""
 It may run beside an archive, and after a kill. Parquet files of a topic and day are merged in one

@@ -127,8 +127,6 @@ VERB: Final = PipelineVerb(
     usage="--from DIR --to-topic T",
     plan=ReplayPlan,
     rank=2,
-    job="minibroker.pipeline.verbs.replay.job",
-    command="minibroker.pipeline.cli.stream",
     group="Files and topic",
     notes="""
 A topic that does not exist is made, with as many partitions as the archived topic had and the

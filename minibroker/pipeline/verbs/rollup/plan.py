@@ -242,8 +242,6 @@ VERB: Final = PipelineVerb(
     usage="--topic T --window 1m --agg EXPR... (--schema FILE | --example FILE) --to TOPIC|DIR",
     plan=RollupPlan,
     rank=4,
-    job="minibroker.pipeline.verbs.rollup.job",
-    command="minibroker.pipeline.cli.stream",
     group="Topic and windows",
     notes="""
 In expressions, names are fields of the value. The record itself has record.key, record.partition,
