@@ -13,7 +13,7 @@ import pytest
 
 from minibroker.pipeline.files.file_system import LocalFiles
 from minibroker.pipeline.tables.archived_files import all_rows
-from minibroker.pipeline.tables.data_files import MERGED, write_files
+from minibroker.pipeline.tables.data_files import MERGED
 from minibroker.pipeline.tables.file_archive import FileArchive
 from minibroker.pipeline.tables.parquet_directory import ParquetDirectory
 from minibroker.pipeline.tables.table import BatchId
@@ -21,6 +21,7 @@ from minibroker.pipeline.verbs.maintain import maintenance
 from minibroker.pipeline.verbs.maintain.plan import MaintainPlan
 from tests.pipeline.batch_moments import BATCH_OPEN, COMMITTED, WRITTEN, paths_now
 from tests.pipeline.killing import GLANCE_S, KILLS, LOG, ROOT, SEED, TIMEOUT
+from tests.support.data_files import write_files
 from tests.support.processes import ManagedProcess
 from tests.unit.pipeline.tables.archives import QUERY, offsets_in, open_table, rows
 

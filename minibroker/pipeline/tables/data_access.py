@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.files.file_system import local
 from minibroker.pipeline.files.object_stores import ObjectStore, bucket_and_key
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def _system(store: ObjectStore) -> S3FileSystem:
 def open_output(path: str, store: ObjectStore | None) -> IO[bytes]:
     """Open a new file for writing; `store` is None for a path of this machine."""
     if store is None:
-        target = Path(path)
+        target = local(path)
         target.parent.mkdir(parents=True, exist_ok=True)
         return target.open("wb")
     file: IO[bytes] = _system(store).open_output_stream("/".join(bucket_and_key(path)))
@@ -57,5 +57,5 @@ def end_output(file: IO[bytes]) -> int:
 def open_input(path: str, store: ObjectStore | None) -> Any:
     """Return a file for reading, as PyArrow takes it."""
     if store is None:
-        return path
+        return str(local(path))
     return _system(store).open_input_file("/".join(bucket_and_key(path)))

@@ -24,7 +24,7 @@ from minibroker.pipeline.files.paths import join
 from minibroker.pipeline.tables.data_access import end_output, open_output
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from minibroker.pipeline.files.object_stores import ObjectStore
 
@@ -127,18 +127,6 @@ def is_left(path: str, query: str, last: int) -> bool:
         return True
     batch = batch_of(path)
     return batch is not None and batch[0] == query and batch[1] <= last
-
-
-def write_files(layout: Layout, batches: Iterable[pa.RecordBatch]) -> list[DataFile]:
-    """Write the rows of one task, with the columns `topic` and `date` among them."""
-    writer = FileWriter(layout)
-    try:
-        for batch in batches:
-            writer.add(batch)
-        return writer.close()
-    except BaseException:
-        writer.abandon()
-        raise
 
 
 def counted_columns(schema: pa.Schema) -> list[str]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from minibroker.pipeline.tables.table import BatchId
 
 _BATCHES: Final = "batches"
-_STAGED: Final = ".staged"
+STAGED: Final = ".staged"
 _LISTS_OF_SPARK: Final = "_spark_metadata"
 
 
@@ -48,7 +48,7 @@ class FileArchive:
 
     def new_stage(self, batch: BatchId) -> str:
         """Return the path of a directory that no other run of this batch writes into."""
-        return self._in(_STAGED, f"{_name(batch.number)}-{uuid.uuid4()}")
+        return self._in(STAGED, f"{_name(batch.number)}-{uuid.uuid4()}")
 
     def has(self, batch: BatchId) -> bool:
         """Return whether a batch is committed, and then move its files to their places."""
@@ -96,14 +96,14 @@ class FileArchive:
 
     def stages(self) -> list[str]:
         """Return the names of the directories with files that are not at their places."""
-        return self._files.names(self._in(_STAGED))
+        return self._files.names(self._in(STAGED))
 
     def _finish(self, number: int) -> bool:
         """Move the files of a batch; return False if it is not committed."""
         if self._files.read(self._list_of(number)) is None:
             return False
         entry = self._read(number)
-        stage, counts = self._in(_STAGED, entry["stage"]), set(entry["files"])
+        stage, counts = self._in(STAGED, entry["stage"]), set(entry["files"])
         for name in self._files_below(stage):
             if name in counts:
                 self._move(join(stage, name), join(self._directory, name))
@@ -114,7 +114,7 @@ class FileArchive:
         """Remove what runs of a committed batch and of those before it left."""
         for name in self.stages():
             if name.partition("-")[0] <= _name(number):
-                self._files.remove(self._in(_STAGED, name))
+                self._files.remove(self._in(STAGED, name))
 
     def _move(self, path: str, to: str) -> None:
         """Move a file; another process may have done it, or exchanged the directory, just now."""

@@ -1,6 +1,7 @@
-"""A directory of Parquet files with typed columns, as a table: its files are committed by a list.
+"""A directory of Parquet files, as a table: its files are committed by a list.
 
-    DIR/_minibroker/columns.json        the columns of every file that is written from now on
+    DIR/_minibroker/columns.json        the columns of every file that is written from now on; none:
+                                        those of a record
     DIR/_minibroker/.staged/…           files of a batch; `file_archive` has the rest
 
 A file has the columns that were there when it was written. Readers unite them by name:
@@ -16,7 +17,8 @@ import pyarrow as pa
 
 from minibroker.pipeline.errors import damage
 from minibroker.pipeline.files.paths import JOB_DIRECTORY, absolute, join
-from minibroker.pipeline.tables.data_files import PARTITION_COLUMNS, RECORD, Layout, stem_of
+from minibroker.pipeline.tables.data_files import PARTITION_COLUMNS, RECORD, Layout
+from minibroker.pipeline.tables.file_archive import STAGED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -64,12 +66,15 @@ class ParquetDirectory:
 
     def layout(self, batch: BatchId, target_bytes: int) -> Layout:
         """Return where and how the tasks write; a new stage each time."""
-        root = absolute(self._directory)
-        prefix = self._archive.new_stage(batch).removeprefix(self._directory).strip("/")
-        stem = stem_of(batch.query, batch.number)
-        columns = self.columns()
+        stage = self._archive.new_stage(batch).rpartition("/")[2]
         return Layout(
-            root, f"{prefix}/", columns, target_bytes, stem, self._compression, self._store
+            directory=absolute(self._directory),
+            prefix=f"{JOB_DIRECTORY}/{STAGED}/{stage}/",
+            schema=self.columns(),
+            target_bytes=target_bytes,
+            stem=f"part-{batch.number:09d}",
+            compression=self._compression,
+            store=self._store,
         )
 
     def has(self, batch: BatchId) -> bool:

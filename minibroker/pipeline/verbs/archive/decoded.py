@@ -1,4 +1,7 @@
-"""An archive whose values are columns, or a table: its needs, its identity and its writer."""
+"""An archive that the tasks write, with PyArrow: its needs, its identity and its writer.
+
+It is a table, has values as columns, or is a directory of Parquet files on this machine.
+"""
 
 from __future__ import annotations
 

@@ -1,11 +1,16 @@
 """A data source whose tasks decode the rows of a batch and write them: `minibroker-decoded`.
 
+Its rows are records with their date, or ranges of offsets, which the task reads by itself (`task`).
+
     rows ─► date ─► values.decoding ─┬─► masks ─► data_files: rows, where the table's files are
              └───────────────────────┼─► data_files: dead letters, in a directory of the batch
                                      └─► schemas that the driver has not told: no file counts
 
 With masks a dead letter has its position and no content: what cannot be decoded cannot be masked.
-Like `table_sink` it commits nothing. The driver reads the facts of all files from a file.
+
+It commits nothing. Once all tasks are done, Spark calls `commit` in a process beside the driver,
+which writes the facts of the files into the file `result`. The driver reads them and commits. It is
+a data source and no `mapInArrow`, because that needs pandas.
 """
 
 from __future__ import annotations
@@ -23,13 +28,13 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
 
 from minibroker.pipeline.errors import BadRecordError
+from minibroker.pipeline.files.object_stores import ObjectStore
 from minibroker.pipeline.operations import record_times
 from minibroker.pipeline.operations.masked_columns import NOT_DECODED
 from minibroker.pipeline.operations.record_times import Judged
 from minibroker.pipeline.tables.data_files import DEAD_LETTER, DataFile, FileWriter, Layout
 from minibroker.pipeline.values import decoding
 from minibroker.pipeline.values.decoding import REASON, SchemaKey, decoded
-from minibroker.pipeline.verbs.archive import table_sink
 from minibroker.pipeline.verbs.archive import task as archive_task
 
 if TYPE_CHECKING:
@@ -42,7 +47,10 @@ if TYPE_CHECKING:
 
 FORMAT: Final = "minibroker-decoded"
 _MASKS: Final = "secret.masks"
-"""Option with the masks; Spark shows no option whose name has `secret` in it."""
+_STORE: Final = "secret.store"
+"""Options with the masks and the settings of the store: Spark shows no option whose name has
+`secret` in it.
+"""
 
 
 @dataclass
@@ -84,7 +92,7 @@ class DecodedFilesWriter(DataSourceArrowWriter):
     """The writer of a batch; made in the driver, copied to its tasks."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        self._layout = table_sink.layout_of(options)
+        self._layout = layout_of(options)
         self._task = archive_task.task_of(options)
         self._columns = options["decoding"]
         self._masks = options.get(_MASKS)
@@ -240,7 +248,8 @@ def options_of(
 ) -> dict[str, str]:
     """Return the options for a batch; `dead` is the directory of its dead letters."""
     options = {
-        **table_sink.options_of(layout, result),
+        **layout_options(layout),
+        "result": str(result),
         "decoding": decoding.to_json(columns),
         "rules": json.dumps(rules),
     }
@@ -249,6 +258,32 @@ def options_of(
     if masks is not None:
         options[_MASKS] = base64.b64encode(pickle.dumps(masks)).decode()
     return options
+
+
+def layout_options(layout: Layout) -> dict[str, str]:
+    """Return a layout as options of Spark."""
+    return {
+        "directory": layout.directory,
+        "prefix": layout.prefix,
+        "schema": base64.b64encode(layout.schema.serialize()).decode(),
+        "targetBytes": str(layout.target_bytes),
+        "stem": layout.stem,
+        "compression": layout.compression,
+        **({} if layout.store is None else {_STORE: json.dumps(layout.store)}),
+    }
+
+
+def layout_of(options: Mapping[str, str]) -> Layout:
+    """Return the layout that `layout_options` has turned into options."""
+    return Layout(
+        directory=options["directory"],
+        prefix=options["prefix"],
+        schema=pa.ipc.read_schema(pa.py_buffer(base64.b64decode(options["schema"]))),
+        target_bytes=int(options["targetBytes"]),
+        stem=options["stem"],
+        compression=options["compression"],
+        store=ObjectStore(*json.loads(options[_STORE])) if _STORE in options else None,
+    )
 
 
 def written_in(result: Path) -> DecodedBatch:

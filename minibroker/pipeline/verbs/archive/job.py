@@ -2,7 +2,7 @@
 
 A streaming query reads the topics, or only their offsets, and the tasks that write the files read
 the records (`archive.task`). Each batch is one commit with its own identity
-(`archive.table_writer`), into a table of Iceberg or Delta or into a directory of files
+(`archive.decoded_writer`), into a table of Iceberg or Delta or into a directory of files
 (`tables.file_archive`). No reader sees the files of a killed run, and its batch runs again.
 The checkpoint is in the directory itself, so the same call goes on where the last one ended.
 """
@@ -65,11 +65,7 @@ from minibroker.pipeline.verbs.archive.decoded import (
     columns_writer,
 )
 from minibroker.pipeline.verbs.archive.plan import ArchivePlan
-from minibroker.pipeline.verbs.archive.table_writer import (
-    FileBatchWriter,
-    ParquetBatchWriter,
-    compression_of,
-)
+from minibroker.pipeline.verbs.archive.table_writer import FileBatchWriter, compression_of
 
 if TYPE_CHECKING:
     import threading
@@ -286,11 +282,9 @@ def _start_of(
     if reads_in_tasks(spark, plan):
         task = archive_task.options_of(options, stations_of(plan.operations))
     writer: ArchiveBatchWriter
-    if archive is None or plan.decoded_columns or (task is not None and plan.dead_letters):
+    if archive is None or plan.decoded_columns or task is not None:
         writer = columns_writer(spark, plan, place, topics, task, secret=secret, first=first)
         stack.callback(writer.close)
-    elif task is not None:
-        writer = ParquetBatchWriter(archive, files, plan, task)
     else:
         writer = FileBatchWriter(archive, files, plan, _bad_dates(spark, plan, files))
     is_ranges = task is not None

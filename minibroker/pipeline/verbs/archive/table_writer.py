@@ -4,42 +4,31 @@ Spark calls the driver with each batch (`foreachBatch`). The tasks write the fil
 facts, and the driver commits them with the identity of the batch. After a kill Spark runs the batch
 again, under the same number and with the same offsets. If it was committed, nothing is written.
 
-    ranges ─► tasks: task, data_files ─────────► facts of the files ─► file_archive.commit(…)
-    records ─► tasks: Spark's files of a stage ──────────────────────► file_archive.commit(…)
+    ranges, records ─► tasks: task, data_files ─► facts of the files ─► table.commit(…)
+    records ─► tasks: Spark's files of a stage ───────────────────────► file_archive.commit(…)
 
-Tables, decoded columns and dead letters are written in the same way by `decoded_writer`. Ranges of
-offsets are the quick way: the records do not cross to the JVM and back. The other way is for what
-needs Spark: its writers of JSON and CSV, directories that are URLs.
+The first way is that of `decoded_writer`. With ranges of offsets it is the quick one: the records
+do not cross to the JVM and back. The other way, here, is for what needs Spark: its writers of JSON
+and CSV, directories that are URLs.
 """
 
 from __future__ import annotations
 
-import tempfile
 from abc import ABC, abstractmethod
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pyspark.sql.types import StructType
-
 from minibroker.pipeline.checkpoints.query_identity import begin_batch
-from minibroker.pipeline.files.file_system import local
-from minibroker.pipeline.kafka.schemas import ARCHIVE, ARCHIVE_PARTITION_COLUMNS, to_arrow
+from minibroker.pipeline.kafka.schemas import ARCHIVE_PARTITION_COLUMNS
 from minibroker.pipeline.kafka.sink import frames as sinks
 from minibroker.pipeline.operations.rows import ROWS, SET_ASIDE
 from minibroker.pipeline.tables.archived_rows import to_text
-from minibroker.pipeline.tables.data_files import Layout
 from minibroker.pipeline.tables.table import BatchId, is_repeated
-from minibroker.pipeline.verbs.archive import table_sink
-from minibroker.pipeline.verbs.archive.table_sink import TableSink
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from pyspark.sql import DataFrame, SparkSession
 
     from minibroker.pipeline.files.file_system import FileSystem
     from minibroker.pipeline.spark.dead_letters import BadDates
-    from minibroker.pipeline.tables.data_files import DataFile
     from minibroker.pipeline.tables.file_archive import FileArchive
     from minibroker.pipeline.verbs.archive.plan import ArchivePlan
 
@@ -90,35 +79,6 @@ class ArchiveBatchWriter(ABC):
         """Write and commit a batch, unless it is committed already."""
 
 
-class ParquetBatchWriter(ArchiveBatchWriter):
-    """Writes a batch of ranges into Parquet files of a directory of this machine."""
-
-    def __init__(
-        self, archive: FileArchive, files: FileSystem, plan: ArchivePlan, task: Mapping[str, str]
-    ) -> None:
-        """Take `task` from `task.options_of`."""
-        super().__init__(files, plan)
-        self._archive = archive
-        self._task = task
-
-    def store(self, batch: DataFrame, identity: BatchId) -> None:
-        if is_repeated(self._archive, identity):
-            return
-        stage = self._archive.new_stage(identity)
-        columns = [field for field in ARCHIVE if field.name not in ARCHIVE_PARTITION_COLUMNS]
-        layout = Layout(
-            directory=str(local(stage)),
-            prefix="",
-            schema=to_arrow(StructType(columns)),
-            target_bytes=self._plan.target_bytes,
-            stem=f"part-{identity.number:09d}",
-            compression=compression_of(batch.sparkSession) or "none",
-        )
-        files = write_data_files(batch, layout, self._task)
-        self.rows[identity.number] = sum(file.rows for file in files)
-        self._archive.commit(identity, stage, [file.path for file in files])
-
-
 class FileBatchWriter(ArchiveBatchWriter):
     """Writes Parquet, JSON or CSV files with Spark's own writers."""
 
@@ -155,23 +115,6 @@ class FileBatchWriter(ArchiveBatchWriter):
             file_format=self._plan.format,
             partition_by=ARCHIVE_PARTITION_COLUMNS,
         )
-
-
-def write_data_files(
-    batch: DataFrame, layout: Layout, task: Mapping[str, str]
-) -> Sequence[DataFile]:
-    """Write the files of a batch in the tasks of `batch`, and return them.
-
-    Args:
-        batch: rows with a date, or ranges.
-        task: of `task.options_of` for ranges, empty for rows.
-    """
-    batch.sparkSession.dataSource.register(TableSink)
-    with tempfile.TemporaryDirectory(prefix="minibroker-archive-") as directory:
-        result = Path(directory, "files.json")
-        options = {**task, **table_sink.options_of(layout, result)}
-        batch.write.format(table_sink.FORMAT).options(**options).mode("append").save()
-        return table_sink.files_in(result)
 
 
 def compression_of(spark: SparkSession) -> str | None:

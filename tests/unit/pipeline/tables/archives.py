@@ -12,9 +12,10 @@ from minibroker.pipeline.tables import data_files
 from minibroker.pipeline.tables import delta as delta_table
 from minibroker.pipeline.tables import iceberg as iceberg_table
 from minibroker.pipeline.tables.choice import place_of
-from minibroker.pipeline.tables.data_files import DataFile, write_files
+from minibroker.pipeline.tables.data_files import DataFile
 from minibroker.pipeline.tables.table import BatchId
 from tests.pipeline.table_readers import READERS
+from tests.support.data_files import write_files
 
 if TYPE_CHECKING:
     from pathlib import Path

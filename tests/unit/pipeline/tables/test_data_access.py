@@ -15,16 +15,16 @@ from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.tables.choice import open_archive, place_of
 from minibroker.pipeline.tables.data_access import end_output, open_input, open_output
-from minibroker.pipeline.tables.data_files import write_files
 from minibroker.pipeline.tables.file_archive import FileArchive
 from minibroker.pipeline.tables.parquet_directory import ParquetDirectory
 from minibroker.pipeline.tables.table import BatchId
 from minibroker.pipeline.values.json_events import event_type
-from minibroker.pipeline.verbs.archive import table_sink
+from minibroker.pipeline.verbs.archive.decoded_sink import layout_of, layout_options
 from minibroker.pipeline.verbs.archive.mirror import MirrorTable
 from minibroker.pipeline.verbs.archive.plan import ArchivePlan
 from minibroker.pipeline.verbs.maintain import maintenance
 from minibroker.pipeline.verbs.maintain.plan import MaintainPlan
+from tests.support.data_files import write_files
 from tests.support.object_store import BUCKET, LOST, REFUSED, Fault, s3_server
 from tests.unit.pipeline.tables.archives import QUERY, rows
 
@@ -63,7 +63,7 @@ def place(server: S3Server, request: pytest.FixtureRequest) -> TablePlace:
 def written(table: Table, number: int) -> list[DataFile]:
     """Files of a batch, by the layout as it comes to a task."""
     layout = table.layout(BatchId(QUERY, number), 1 << 20)
-    layout_told = table_sink.layout_of(table_sink.options_of(layout, "unused"))  # type: ignore[arg-type]
+    layout_told = layout_of(layout_options(layout))
     assert layout_told == layout
     return write_files(layout_told, [rows(number * 10, 2)])
 

@@ -18,8 +18,8 @@ from minibroker.pipeline.tables.data_files import (
     batch_of,
     repeated_columns,
     stem_of,
-    write_files,
 )
+from tests.support.data_files import write_files
 
 if TYPE_CHECKING:
     from pathlib import Path

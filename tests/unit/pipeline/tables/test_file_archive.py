@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -10,11 +11,11 @@ import pytest
 
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files.file_system import LocalFiles
-from minibroker.pipeline.tables.data_files import write_files
 from minibroker.pipeline.tables.file_archive import FileArchive
 from minibroker.pipeline.tables.parquet_directory import ParquetDirectory
 from minibroker.pipeline.tables.table import BatchId
 from tests.pipeline.table_readers import TABLES
+from tests.support.data_files import write_files
 from tests.unit.pipeline.tables.archives import DAY, QUERY, rows, staged
 
 if TYPE_CHECKING:
@@ -167,3 +168,16 @@ def test_a_damaged_list_of_columns(tmp_path: Path) -> None:
     LocalFiles().write(str(tmp_path / "_minibroker" / "columns.json"), '{"schema": "zz"}')
     with pytest.raises(PipelineError, match=r"columns.json is damaged"):
         open_directory(tmp_path).columns()
+
+
+@pytest.mark.parametrize("prefix", ["", "file:"])
+def test_a_directory_may_be_given_as_a_url_of_this_machine(tmp_path: Path, prefix: str) -> None:
+    """It came into a directory named `file:` beside the process."""
+    files, directory = LocalFiles(), f"{prefix}{tmp_path}"
+    table = ParquetDirectory(
+        FileArchive(files, directory), files, directory, [], compression="snappy"
+    )
+    batch = BatchId(QUERY, 0)
+    assert table.commit(batch, write_files(table.layout(batch, 1 << 20), [rows(0, 2, days=1)]))
+    [name] = file_names(tmp_path)
+    assert re.fullmatch(r"part-000000000-[0-9a-f-]{36}\.parquet", name)

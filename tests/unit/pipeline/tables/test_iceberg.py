@@ -15,7 +15,6 @@ from minibroker.pipeline.files.file_system import LocalFiles
 from minibroker.pipeline.tables import delta as delta_table
 from minibroker.pipeline.tables import iceberg as iceberg_table
 from minibroker.pipeline.tables.choice import place_of
-from minibroker.pipeline.tables.data_files import write_files
 from minibroker.pipeline.tables.iceberg import SCHEMA
 from minibroker.pipeline.tables.iceberg_directory import IDENTIFIER, DirectoryCatalog
 from minibroker.pipeline.tables.table import BatchId
@@ -23,6 +22,7 @@ from minibroker.pipeline.values.arrow_types import plain
 from minibroker.pipeline.verbs.maintain import maintenance
 from minibroker.pipeline.verbs.maintain.plan import MaintainPlan
 from tests.pipeline.table_readers import TABLES
+from tests.support.data_files import write_files
 from tests.unit.pipeline.tables.archives import QUERY, TOPIC, offsets_in, open_table, rows, written
 
 if TYPE_CHECKING:

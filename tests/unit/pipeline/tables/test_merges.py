@@ -12,7 +12,6 @@ import pytest
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files.file_system import LocalFiles
 from minibroker.pipeline.tables import merges
-from minibroker.pipeline.tables.data_files import write_files
 from minibroker.pipeline.tables.file_archive import FileArchive
 from minibroker.pipeline.tables.merges import exchange
 from minibroker.pipeline.tables.parquet_directory import ParquetDirectory
@@ -21,6 +20,7 @@ from minibroker.pipeline.verbs.maintain import maintenance
 from minibroker.pipeline.verbs.maintain.maintenance import Maintained
 from minibroker.pipeline.verbs.maintain.plan import MaintainPlan
 from tests.pipeline.table_readers import READERS
+from tests.support.data_files import write_files
 from tests.unit.pipeline.tables.archives import QUERY, offsets_in, rows
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files.file_system import LocalFiles
 from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.tables.choice import place_of
-from minibroker.pipeline.tables.data_files import write_files
 from minibroker.pipeline.tables.file_archive import FileArchive
 from minibroker.pipeline.tables.parquet_directory import ParquetDirectory
 from minibroker.pipeline.tables.table import BatchId
@@ -19,6 +18,7 @@ from minibroker.pipeline.values.json_events import event_type
 from minibroker.pipeline.verbs.archive.mirror import MirrorTable
 from minibroker.pipeline.verbs.archive.plan import ArchivePlan
 from tests.pipeline.table_readers import TABLES
+from tests.support.data_files import write_files
 from tests.unit.pipeline.tables.archives import QUERY, rows
 
 if TYPE_CHECKING:
