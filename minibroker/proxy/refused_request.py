@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.protocol.api_keys import FETCH, load_messages
+from minibroker.kafka.protocol.refusals import refusal
 from minibroker.proxy import codec
-from minibroker.proxy.refusals import refusal
 from minibroker.rig.message_places import has_places, take_out
 
 if TYPE_CHECKING:

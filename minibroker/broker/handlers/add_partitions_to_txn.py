@@ -20,7 +20,7 @@ from minibroker.broker.cluster.image import INTERNAL_TOPICS
 from minibroker.broker.handlers.common.fenced_producers import known_code
 from minibroker.broker.handlers.common.permissions import Allowed, Need
 from minibroker.broker.security.acls import Operation, ResourceType
-from minibroker.broker.slices import gather, run_all, run_with_pauses
+from minibroker.broker.slices import gather, run_with_pauses
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.ids import TopicPartition
@@ -178,19 +178,3 @@ def _only_one(request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnTransacti
         producer_epoch=request.v3_and_below_producer_epoch,
         topics=request.v3_and_below_topics,
     )
-
-
-def error_response(
-    request: AddPartitionsToTxnRequest, version: int, code: ErrorCode, _detail: str | None
-) -> AddPartitionsToTxnResponse:
-    """Return one error for every partition; the answers to brokers have a place for it of their
-    own.
-    """
-    response = AddPartitionsToTxnResponse()
-    if version >= _FIRST_BATCHED:
-        response.error_code = int(code)
-        return response
-    only = _only_one(request)
-    codes = dict.fromkeys(_partitions_of(only), code)
-    response.results_by_topic_v3_and_below = run_all(_results(only, codes))
-    return response

@@ -75,22 +75,3 @@ async def _check_host(context: RequestContext, name: str) -> None:
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, f"{name} is not a valid IP or resolvable host."
         ) from error
-
-
-def error_response(
-    request: AlterClientQuotasRequest, version: int, code: ErrorCode, detail: str | None
-) -> AlterClientQuotasResponse:
-    """Return the answer with this error code for every entity of the request."""
-    return AlterClientQuotasResponse(
-        entries=[
-            ResponseEntryData(
-                error_code=int(code),
-                error_message=detail,
-                entity=[
-                    EntityData(entity_type=part.entity_type, entity_name=part.entity_name)
-                    for part in entry.entity
-                ],
-            )
-            for entry in request.entries
-        ]
-    )

@@ -29,7 +29,6 @@ from minibroker.broker.handlers.configs.resources import (
     check_resource,
     check_values,
     invalid_request,
-    refuse_each,
 )
 from minibroker.broker.security.acls import Operation
 from minibroker.kafka.protocol.messages.alter_configs import (
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from minibroker.broker.handlers.common.context import RequestContext
-    from minibroker.kafka.error_codes import ErrorCode
 
 
 async def handle(context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
@@ -80,12 +78,3 @@ async def _alter(
         return values
 
     await edit_config(services, kind, name, edit, values, validate_only=validate_only)
-
-
-def error_response(
-    request: AlterConfigsRequest, version: int, code: ErrorCode, detail: str | None
-) -> AlterConfigsResponse:
-    """Return the answer with this error code for every resource of the request."""
-    return AlterConfigsResponse(
-        responses=refuse_each(request.resources, AlterConfigsResourceResponse, code, detail)
-    )

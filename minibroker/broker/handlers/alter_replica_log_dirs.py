@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minibroker.broker.slices import run_all
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import answer_error
 from minibroker.kafka.ids import TopicPartition
@@ -70,10 +69,3 @@ def _answer_in_steps(
         )
         yield
     return AlterReplicaLogDirsResponse(results=list(topics.values()))
-
-
-def error_response(
-    request: AlterReplicaLogDirsRequest, version: int, code: ErrorCode, detail: str | None
-) -> AlterReplicaLogDirsResponse:
-    """Return the answer with this error code for every partition of the request."""
-    return run_all(_answer_in_steps(dict.fromkeys(run_all(_destinations(request)), code)))

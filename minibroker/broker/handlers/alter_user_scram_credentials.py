@@ -24,6 +24,7 @@ from minibroker.kafka.protocol.messages.alter_user_scram_credentials import (
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )
+from minibroker.kafka.protocol.refusals import refusal
 from minibroker.kafka.scram import (
     ITERATIONS_MAX,
     ITERATIONS_MIN,
@@ -40,7 +41,10 @@ async def handle(
 ) -> AlterUserScramCredentialsResponse:
     """Return one result per user."""
     if not context.services.cluster.is_controller:
-        return error_response(request, context.version, ErrorCode.NOT_CONTROLLER, None)
+        refused: AlterUserScramCredentialsResponse = refusal(
+            request, context.version, ErrorCode.NOT_CONTROLLER, None
+        )
+        return refused
     response = AlterUserScramCredentialsResponse()
     turn = TimeSlice()
     for name, changes in _changes_of_users(request).items():
@@ -119,15 +123,3 @@ def _check(change: ScramCredentialUpsertion | ScramCredentialDeletion) -> None:
             raise KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
         if change.iterations > ITERATIONS_MAX:
             raise KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
-
-
-def error_response(
-    request: AlterUserScramCredentialsRequest, version: int, code: ErrorCode, detail: str | None
-) -> AlterUserScramCredentialsResponse:
-    """Return the answer with this error code for every user of the request."""
-    return AlterUserScramCredentialsResponse(
-        results=[
-            AlterUserScramCredentialsResult(user=name, error_code=int(code), error_message=detail)
-            for name in _changes_of_users(request)
-        ]
-    )

@@ -29,6 +29,7 @@ from minibroker.kafka.protocol.messages.consumer_group_describe import (
     Member,
     TopicPartitions,
 )
+from minibroker.kafka.protocol.refusals import refusal
 
 if TYPE_CHECKING:
     from minibroker.broker.groups.consumer.assignor import Assignment as Partitions
@@ -48,7 +49,10 @@ def handle(
 ) -> Steps[ConsumerGroupDescribeResponse]:
     """Return one entry for each group of the request, in its order."""
     if not serves_consumer_protocol(context):
-        return error_response(request, context.version, ErrorCode.UNSUPPORTED_VERSION, None)
+        answer: ConsumerGroupDescribeResponse = refusal(
+            request, context.version, ErrorCode.UNSUPPORTED_VERSION, None
+        )
+        return answer
     may_describe = Allowed(context, Operation.DESCRIBE, ResourceType.GROUP)
     visible = Allowed(context, Operation.DESCRIBE)
     code = int(ErrorCode.GROUP_AUTHORIZATION_FAILED)
@@ -150,17 +154,5 @@ def _assignment(partitions_of: dict[bytes, list[int]], topics: ImageTopics) -> A
         topic_partitions=[
             TopicPartitions(topic_id=topic_id, topic_name=name, partitions=partitions)
             for topic_id, name, partitions in topics_with_names
-        ]
-    )
-
-
-def error_response(
-    request: ConsumerGroupDescribeRequest, version: int, code: ErrorCode, detail: str | None
-) -> ConsumerGroupDescribeResponse:
-    """Return the same error for every group asked for."""
-    return ConsumerGroupDescribeResponse(
-        groups=[
-            DescribedGroup(group_id=group_id, error_code=int(code), error_message=detail)
-            for group_id in request.group_ids
         ]
     )

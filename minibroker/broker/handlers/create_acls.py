@@ -88,14 +88,3 @@ def _refusal_of(acl: Acl) -> KafkaError | None:
     if not pattern.name:
         return KafkaError(ErrorCode.INVALID_REQUEST, "Invalid empty resource name")
     return None
-
-
-def error_response(
-    request: CreateAclsRequest, version: int, code: ErrorCode, detail: str | None
-) -> CreateAclsResponse:
-    """Return the answer with this error for every ACL of the request."""
-    return CreateAclsResponse(
-        results=[
-            AclCreationResult(error_code=int(code), error_message=detail) for _ in request.creations
-        ]
-    )

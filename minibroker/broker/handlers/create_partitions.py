@@ -101,15 +101,3 @@ async def _grow(
     if request.timeout_ms <= 0:
         # Kafka starts the work and does not wait for it.
         raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)
-
-
-def error_response(
-    request: CreatePartitionsRequest, version: int, code: ErrorCode, detail: str | None
-) -> CreatePartitionsResponse:
-    """Return the answer with this error code for every topic of the request."""
-    return CreatePartitionsResponse(
-        results=[
-            CreatePartitionsTopicResult(name=topic.name, error_code=int(code), error_message=detail)
-            for topic in request.topics
-        ]
-    )

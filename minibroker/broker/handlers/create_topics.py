@@ -260,12 +260,3 @@ def _described(services: Services, configs: dict[str, str]) -> list[CreatableTop
         )
         for entry in topic_entries(services.dynamic, configs)
     ]
-
-
-def error_response(
-    request: CreateTopicsRequest, version: int, code: ErrorCode, detail: str | None
-) -> CreateTopicsResponse:
-    """Return the answer with this error code for every topic of the request."""
-    return CreateTopicsResponse(
-        topics=[_failed(topic.name, int(code), detail) for topic in request.topics]
-    )

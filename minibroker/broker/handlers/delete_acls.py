@@ -108,15 +108,3 @@ def _matching(acl: Acl, error: KafkaError | None) -> DeleteAclsMatchingAcl:
         operation=entry.operation,
         permission_type=entry.permission,
     )
-
-
-def error_response(
-    request: DeleteAclsRequest, version: int, code: ErrorCode, detail: str | None
-) -> DeleteAclsResponse:
-    """Return the answer with this error for every filter of the request."""
-    return DeleteAclsResponse(
-        filter_results=[
-            DeleteAclsFilterResult(error_code=int(code), error_message=detail)
-            for _ in request.filters
-        ]
-    )

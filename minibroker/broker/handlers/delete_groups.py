@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterator
 
     from minibroker.broker.handlers.common.context import RequestContext
-    from minibroker.kafka.error_codes import ErrorCode
     from minibroker.kafka.protocol.messages.delete_groups import DeleteGroupsRequest
 
     Waits = list[tuple[DeletableGroupResult, Awaitable[None]]]
@@ -93,15 +92,3 @@ def _delete_groups(
             waiting = context.services.groups.visible(group_id)
             if waiting is not None:
                 waits.append((result, waiting))
-
-
-def error_response(
-    request: DeleteGroupsRequest, version: int, code: ErrorCode, detail: str | None
-) -> DeleteGroupsResponse:
-    """Return the answer with this error code for every group of the request."""
-    return DeleteGroupsResponse(
-        results=[
-            DeletableGroupResult(group_id=group_id, error_code=int(code))
-            for group_id in request.groups_names
-        ]
-    )

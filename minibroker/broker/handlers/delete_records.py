@@ -109,25 +109,3 @@ def _delete(  # noqa: PLR0917  one call per partition of a request
     result.low_watermark = partition.low_watermark
     if partition.replicas is not None and result.low_watermark < start_offset:
         waits.append(partition.replicas.deletions.wait(start_offset, result, timeout_ms))
-
-
-def error_response(
-    request: DeleteRecordsRequest, version: int, code: ErrorCode, detail: str | None
-) -> DeleteRecordsResponse:
-    """Return the answer with this error code for every partition of the request."""
-    return DeleteRecordsResponse(
-        topics=[
-            DeleteRecordsTopicResult(
-                name=name,
-                partitions=[
-                    DeleteRecordsPartitionResult(
-                        partition_index=index,
-                        low_watermark=INVALID_LOW_WATERMARK,
-                        error_code=int(code),
-                    )
-                    for index in offsets
-                ],
-            )
-            for name, offsets in _offsets_by_topic(request).items()
-        ]
-    )

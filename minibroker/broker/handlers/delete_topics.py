@@ -165,15 +165,3 @@ async def _delete(
     if timeout_ms <= 0:
         # Kafka starts the deletion and does not wait for it.
         raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)
-
-
-def error_response(
-    request: DeleteTopicsRequest, version: int, code: ErrorCode, detail: str | None
-) -> DeleteTopicsResponse:
-    """Return the answer with this error code for every topic of the request."""
-    return DeleteTopicsResponse(
-        responses=[
-            DeletableTopicResult(name=topic.name, topic_id=topic.topic_id, error_code=int(code))
-            for topic in _topics_of(request, version)
-        ]
-    )

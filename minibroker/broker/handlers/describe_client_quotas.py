@@ -26,7 +26,6 @@ from minibroker.kafka.protocol.messages.describe_client_quotas import (
 
 if TYPE_CHECKING:
     from minibroker.broker.handlers.common.context import RequestContext
-    from minibroker.kafka.error_codes import ErrorCode
 
 
 def handle(
@@ -48,10 +47,3 @@ def handle(
             for entity, quotas in matching_entities(configs, components, strict=request.strict)
         ]
     )
-
-
-def error_response(
-    request: DescribeClientQuotasRequest, version: int, code: ErrorCode, detail: str | None
-) -> DescribeClientQuotasResponse:
-    """Return the error code without any list of entries."""
-    return DescribeClientQuotasResponse(error_code=int(code), error_message=detail, entries=None)

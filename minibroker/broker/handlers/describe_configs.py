@@ -218,20 +218,3 @@ def _describe_loggers(
         for logger, level in levels().items()
         if not names or logger in names
     ]
-
-
-def error_response(
-    request: DescribeConfigsRequest, version: int, code: ErrorCode, detail: str | None
-) -> DescribeConfigsResponse:
-    """Return the answer with this error code for every resource of the request."""
-    return DescribeConfigsResponse(
-        results=[
-            DescribeConfigsResult(
-                error_code=int(code),
-                error_message=detail,
-                resource_type=resource.resource_type,
-                resource_name=resource.resource_name,
-            )
-            for resource in request.resources
-        ]
-    )

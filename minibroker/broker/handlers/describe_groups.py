@@ -104,14 +104,3 @@ def _describe_group(context: RequestContext, group_id: str) -> Steps[DescribedGr
         for member in list(group.members.values())
     )
     return answer
-
-
-def error_response(
-    request: DescribeGroupsRequest, version: int, code: ErrorCode, detail: str | None
-) -> DescribeGroupsResponse:
-    """Return the answer with this error code for every group of the request."""
-    return DescribeGroupsResponse(
-        groups=[
-            DescribedGroup(group_id=group_id, error_code=int(code)) for group_id in request.groups
-        ]
-    )

@@ -101,23 +101,3 @@ def _producers(partition: Partition) -> list[ProducerState]:
         )
         for producer_id, entry in sorted(partition.producers().items())
     ]
-
-
-def error_response(
-    request: DescribeProducersRequest, _version: int, code: ErrorCode, detail: str | None
-) -> DescribeProducersResponse:
-    """Return the answer with this error code for every partition of the request."""
-    return DescribeProducersResponse(
-        topics=[
-            TopicResponse(
-                name=topic.name,
-                partitions=[
-                    PartitionResponse(
-                        partition_index=index, error_code=int(code), error_message=detail
-                    )
-                    for index in topic.partition_indexes
-                ],
-            )
-            for topic in request.topics
-        ]
-    )

@@ -141,15 +141,3 @@ def _partition(
         last_known_elr=[],
         offline_replicas=state.offline,
     )
-
-
-def error_response(
-    request: DescribeTopicPartitionsRequest, version: int, code: ErrorCode, detail: str | None
-) -> DescribeTopicPartitionsResponse:
-    """Return the answer with this error code for every topic of the request."""
-    return DescribeTopicPartitionsResponse(
-        topics=[
-            DescribeTopicPartitionsResponseTopic(name=topic.name, error_code=int(code))
-            for topic in request.topics
-        ]
-    )

@@ -55,15 +55,3 @@ def _describe(context: RequestContext, transactional_id: str) -> TransactionStat
         producer_epoch=transaction.producer_epoch,
         topics=list(topics.values()),
     )
-
-
-def error_response(
-    request: DescribeTransactionsRequest, _version: int, code: ErrorCode, _detail: str | None
-) -> DescribeTransactionsResponse:
-    """Return one error for every id."""
-    return DescribeTransactionsResponse(
-        transaction_states=[
-            TransactionState(transactional_id=name, error_code=int(code))
-            for name in request.transactional_ids
-        ]
-    )

@@ -95,20 +95,3 @@ def _failed(name: str, code: ErrorCode, detail: str) -> DescribeUserScramCredent
     return DescribeUserScramCredentialsResult(
         user=name, error_code=int(code), error_message=cut_detail(detail)
     )
-
-
-def error_response(
-    request: DescribeUserScramCredentialsRequest,
-    version: int,
-    code: ErrorCode,
-    detail: str | None,
-) -> DescribeUserScramCredentialsResponse:
-    """Return the answer with this error code at the top, and for each user, without a name."""
-    return DescribeUserScramCredentialsResponse(
-        error_code=int(code),
-        error_message=detail,
-        results=[
-            DescribeUserScramCredentialsResult(error_code=int(code), error_message=detail)
-            for _ in request.users or ()
-        ],
-    )

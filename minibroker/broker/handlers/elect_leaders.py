@@ -27,6 +27,7 @@ from minibroker.kafka.protocol.messages.elect_leaders import (
     PartitionResult,
     ReplicaElectionResult,
 )
+from minibroker.kafka.protocol.refusals import refusal
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -42,7 +43,10 @@ async def handle(context: RequestContext, request: ElectLeadersRequest) -> Elect
     kind = request.election_type if context.version >= 1 else _PREFERRED
     if kind not in _KINDS:
         detail = f"Unknown election type {kind}"
-        return error_response(request, context.version, ErrorCode.INVALID_REQUEST, detail)
+        refused: ElectLeadersResponse = refusal(
+            request, context.version, ErrorCode.INVALID_REQUEST, detail
+        )
+        return refused
     response = ElectLeadersResponse()
     turn = TimeSlice()
     for name, indexes in _partitions_of(context, request).items():
@@ -88,24 +92,3 @@ async def _elect(
             error, f"electing a leader of {name}-{index}"
         )
     return result
-
-
-def error_response(
-    request: ElectLeadersRequest, version: int, code: ErrorCode, detail: str | None
-) -> ElectLeadersResponse:
-    """Return the answer with this error code for every partition, and at the top from
-    version 1 on.
-    """
-    return ElectLeadersResponse(
-        error_code=int(code) if version >= 1 else 0,
-        replica_election_results=[
-            ReplicaElectionResult(
-                topic=topic.topic,
-                partition_result=[
-                    PartitionResult(partition_id=index, error_code=int(code), error_message=detail)
-                    for index in topic.partitions
-                ],
-            )
-            for topic in request.topic_partitions or []
-        ],
-    )

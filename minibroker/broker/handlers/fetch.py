@@ -41,7 +41,6 @@ from minibroker.broker.handlers.reads.fetch_pass import (
 from minibroker.broker.partitions.cold_reads import ROUNDS_MAX, warm
 from minibroker.broker.partitions.fetch_session import (
     CONSUMER,
-    FINAL_EPOCH,
     FetchContext,
     FetchPartition,
     FetchResult,
@@ -59,7 +58,6 @@ from minibroker.kafka.protocol.messages.fetch import (
     FetchResponse,
     LeaderIdAndEpoch,
     NodeEndpoint,
-    PartitionData,
 )
 from minibroker.kafka.protocol.primitives import Writer
 from minibroker.kafka.protocol.writer import RECORDS_BY_REFERENCE_BYTES
@@ -430,22 +428,3 @@ def _throttled(fetch: FetchPass) -> FetchResponse | None:
 
 
 _LEADER_ERRORS = frozenset((ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH))
-
-
-def error_response(
-    request: FetchRequest, version: int, code: ErrorCode, detail: str | None
-) -> FetchResponse:
-    """Return the answer to a fetch that failed as a whole: a top-level code from version 7 on, else
-    one per partition.
-    """
-    response = FetchResponse(error_code=int(code))
-    if version >= 7 and request.session_epoch != FINAL_EPOCH:
-        return response
-    for topic in request.topics:
-        group = FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id)
-        group.partitions = [
-            PartitionData(partition_index=part.partition, error_code=int(code), high_watermark=-1)
-            for part in topic.partitions
-        ]
-        response.responses.append(group)
-    return response

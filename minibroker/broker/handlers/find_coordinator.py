@@ -32,6 +32,7 @@ from minibroker.kafka.protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
+from minibroker.kafka.protocol.refusals import refusal
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -132,26 +133,7 @@ _NONE_MESSAGE: Final = "NONE"
 def error_response(
     request: FindCoordinatorRequest, version: int, code: ErrorCode, detail: str | None
 ) -> FindCoordinatorResponse:
-    """Return the code at the top, or from version 4 on for each key."""
-    node_id, host, port = _NO_BROKER
-    if version < _FIRST_BATCHED:
-        return FindCoordinatorResponse(
-            error_code=int(code),
-            error_message=detail or code.name,
-            node_id=node_id,
-            host=host,
-            port=port,
-        )
-    return FindCoordinatorResponse(
-        coordinators=[
-            Coordinator(
-                key=key,
-                node_id=node_id,
-                host=host,
-                port=port,
-                error_code=int(code),
-                error_message=detail or "",
-            )
-            for key in request.coordinator_keys
-        ]
-    )
+    """Return the code at the top, or from version 4 on for each key, and always a text."""
+    text = detail or ("" if version >= _FIRST_BATCHED else code.name)
+    response: FindCoordinatorResponse = refusal(request, version, code, text)
+    return response

@@ -31,7 +31,6 @@ from minibroker.broker.handlers.configs.resources import (
     check_resource,
     check_values,
     is_known_kind,
-    refuse_each,
 )
 from minibroker.broker.security.acls import Operation
 from minibroker.kafka.error_codes import ErrorCode
@@ -111,12 +110,3 @@ def _keys_of(kind: int) -> Mapping[str, ConfigKey]:
     if kind == BROKER:
         return BROKER_KEYS
     return {**GROUP_KEYS, **CLIENT_METRICS_KEYS}
-
-
-def error_response(
-    request: IncrementalAlterConfigsRequest, version: int, code: ErrorCode, detail: str | None
-) -> IncrementalAlterConfigsResponse:
-    """Return the answer with this error code for every resource of the request."""
-    return IncrementalAlterConfigsResponse(
-        responses=refuse_each(request.resources, AlterConfigsResourceResponse, code, detail)
-    )

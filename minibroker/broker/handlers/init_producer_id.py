@@ -100,10 +100,3 @@ def _refused(code: ErrorCode) -> InitProducerIdResponse:
     one.
     """
     return InitProducerIdResponse(error_code=int(code), producer_epoch=-1)
-
-
-def error_response(
-    request: InitProducerIdRequest, version: int, code: ErrorCode, detail: str | None
-) -> InitProducerIdResponse:
-    """Return the code, and no id."""
-    return _refused(code)

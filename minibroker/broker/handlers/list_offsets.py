@@ -265,23 +265,3 @@ def _list_segments(
         high_watermark = partition.high_watermark
         offsets = [high_watermark, *(offset for offset in offsets if offset <= high_watermark)]
     result.old_style_offsets = offsets
-
-
-def error_response(
-    request: ListOffsetsRequest, version: int, code: ErrorCode, detail: str | None
-) -> ListOffsetsResponse:
-    """Return the answer with this error code for every partition of the request."""
-    return ListOffsetsResponse(
-        topics=[
-            ListOffsetsTopicResponse(
-                name=topic.name,
-                partitions=[
-                    ListOffsetsPartitionResponse(
-                        partition_index=part.partition_index, error_code=int(code)
-                    )
-                    for part in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
-    )

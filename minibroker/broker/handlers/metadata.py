@@ -385,24 +385,3 @@ def _describe_partition(
         isr_nodes=isr,
         offline_replicas=state.offline,
     )
-
-
-def error_response(
-    request: MetadataRequest, version: int, code: ErrorCode, detail: str | None
-) -> MetadataResponse:
-    """Return the answer with this error code in every requested topic, and at the top from version
-    13 on.
-    """
-    response = MetadataResponse()
-    if version >= 13:
-        response.error_code = int(code)
-    for topic in request.topics or ():
-        response.topics.append(
-            MetadataResponseTopic(
-                # Before version 12 a name in the answer cannot be null.
-                name=topic.name if topic.name is not None or version >= 12 else "",
-                topic_id=topic.topic_id,
-                error_code=int(code),
-            )
-        )
-    return response

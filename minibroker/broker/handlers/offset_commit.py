@@ -32,7 +32,6 @@ from minibroker.broker.handlers.commits.partitions import (
     TopicAnswers,
     is_too_long,
     known_partitions,
-    refuse_all,
 )
 from minibroker.broker.handlers.common.permissions import Allowed
 from minibroker.broker.security.acls import Operation
@@ -196,14 +195,4 @@ async def _commit_to_tree(
                     logger.warning("cannot commit an offset of group %s: %s", group_id, error)
                     code = ErrorCode.UNKNOWN_SERVER_ERROR
             answers.add(topic.name, topic.topic_id, index, code)
-    return response
-
-
-def error_response(
-    request: OffsetCommitRequest, version: int, code: ErrorCode, _detail: str | None
-) -> OffsetCommitResponse:
-    """Return one error for every partition."""
-    response = OffsetCommitResponse()
-    has_ids = version >= _FIRST_WITH_TOPIC_IDS
-    refuse_all(request.topics, response.topics, _CLASSES, code, has_ids=has_ids)
     return response

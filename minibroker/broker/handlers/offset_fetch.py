@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final
 from minibroker.broker.cluster.consumer_offsets import get_offset
 from minibroker.broker.handlers.common.permissions import Allowed, Need
 from minibroker.broker.security.acls import Operation, ResourceType
-from minibroker.broker.slices import TimeSlice, gather, run_all, run_with_pauses
+from minibroker.broker.slices import TimeSlice, gather, run_with_pauses
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CoordinationError, KafkaError
 from minibroker.kafka.ids import ZERO_TOPIC_ID
@@ -42,7 +42,7 @@ from minibroker.kafka.protocol.messages.offset_fetch import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterable
+    from collections.abc import Awaitable
 
     from minibroker.broker.cluster.image import MetadataImage
     from minibroker.broker.groups.group import Group
@@ -295,20 +295,3 @@ async def _fetch_from_tree(
             )
         response.topics.append(entry)
     return response
-
-
-def error_response(
-    request: OffsetFetchRequest, version: int, code: ErrorCode, _detail: str | None
-) -> OffsetFetchResponse:
-    """Return the code for each group, or before version 2 for each partition."""
-    groups: Iterable[OffsetFetchRequestGroup] = request.groups
-    if version >= _FIRST_BATCHED:
-        return OffsetFetchResponse(
-            groups=[run_all(_group_error(group, version, code)) for group in groups]
-        )
-    group_request = OffsetFetchRequestGroup(group_id=request.group_id)
-    group_request.topics = [
-        OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
-        for topic in request.topics or ()
-    ]
-    return run_all(_unbatched(run_all(_group_error(group_request, version, code))))

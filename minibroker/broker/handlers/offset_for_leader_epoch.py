@@ -30,7 +30,6 @@ from minibroker.kafka.protocol.messages.offset_for_leader_epoch import (
 if TYPE_CHECKING:
     from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.slices import Steps
-    from minibroker.kafka.error_codes import ErrorCode
 
 
 def handle(
@@ -67,21 +66,3 @@ def handle(
                 result.leader_epoch = epoch
                 result.end_offset = end_offset
     return response
-
-
-def error_response(
-    request: OffsetForLeaderEpochRequest, version: int, code: ErrorCode, detail: str | None
-) -> OffsetForLeaderEpochResponse:
-    """Return the answer with this error code for every partition of the request."""
-    return OffsetForLeaderEpochResponse(
-        topics=[
-            OffsetForLeaderTopicResult(
-                topic=topic.topic,
-                partitions=[
-                    EpochEndOffset(partition=part.partition, error_code=int(code))
-                    for part in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
-    )

@@ -48,7 +48,7 @@ from minibroker.broker.partitions.partition import ACKS_ALL
 from minibroker.broker.slices import run_with_pauses
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, answer_error
-from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicPartition
+from minibroker.kafka.ids import TopicPartition
 from minibroker.kafka.protocol.messages.produce import (
     PartitionProduceResponse,
     ProduceRequest,
@@ -80,7 +80,7 @@ if TYPE_CHECKING:
         ProduceResponse | Awaitable[ProduceResponse | asyncio.Future[ProduceResponse]]
     )
 
-__all__ = ["error_response", "handle", "has_failed", "is_silent", "short_way"]
+__all__ = ["handle", "has_failed", "is_silent", "short_way"]
 
 _NOTHING_REFUSED: Final[Refusals] = {}
 APPENDS_MAX: Final = 64
@@ -302,22 +302,3 @@ def has_failed(response: ProduceResponse) -> bool:
     return any(
         part.error_code for topic in response.responses for part in topic.partition_responses
     )
-
-
-def error_response(
-    request: ProduceRequest, version: int, code: ErrorCode, detail: str | None
-) -> ProduceResponse:
-    """Return an answer with one error for every partition of the request."""
-    response = ProduceResponse()
-    for topic in request.topic_data:
-        answer = TopicProduceResponse(name=topic.name)
-        if version >= 13:
-            answer.topic_id = topic.topic_id or ZERO_TOPIC_ID
-        for data in topic.partition_data:
-            answer.partition_responses.append(
-                PartitionProduceResponse(
-                    index=data.index, error_code=int(code), base_offset=-1, error_message=detail
-                )
-            )
-        response.responses.append(answer)
-    return response

@@ -13,11 +13,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from minibroker.kafka.error_codes import ErrorCode
-from minibroker.kafka.protocol.api_keys import (
-    SASL_AUTHENTICATE,
-    SASL_HANDSHAKE,
-    load_messages,
-)
+from minibroker.kafka.protocol.api_keys import SASL_AUTHENTICATE, SASL_HANDSHAKE
+from minibroker.kafka.protocol.refusals import refusal
 
 if TYPE_CHECKING:
     from minibroker.broker.handlers.common.context import RequestContext
@@ -43,14 +40,5 @@ REFUSALS: Final[dict[int, Refusal]] = {
 
 def handle(context: RequestContext, request: Any) -> Any:
     """Return the refusal."""
-    refusal = REFUSALS[context.api_key]
-    return error_response(request, context.version, refusal.code, refusal.message)
-
-
-def error_response(request: Any, version: int, code: ErrorCode, detail: str | None) -> Any:
-    """Return the response with the code."""
-    _, response_class = load_messages(request.API_KEY)
-    response = response_class(error_code=int(code))
-    if detail is not None and "error_message" in response_class.__slots__:
-        response.error_message = detail
-    return response
+    code, message = REFUSALS[context.api_key]
+    return refusal(request, context.version, code, message)

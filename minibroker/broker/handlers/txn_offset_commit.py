@@ -23,7 +23,6 @@ from minibroker.broker.handlers.commits.offsets import accept, when_replicated, 
 from minibroker.broker.handlers.commits.partitions import (
     TopicAnswers,
     known_partitions,
-    refuse_all,
 )
 from minibroker.broker.handlers.common.permissions import Allowed
 from minibroker.broker.handlers.common.transaction_verification import Protocol, Question, verify
@@ -200,13 +199,3 @@ def _check_member(
     if version >= _FIRST_WITH_TOPIC_IDS:
         raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
     raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
-
-
-def error_response(
-    request: TxnOffsetCommitRequest, version: int, code: ErrorCode, _detail: str | None
-) -> TxnOffsetCommitResponse:
-    """Return one error for every partition."""
-    response = TxnOffsetCommitResponse()
-    has_ids = version >= _FIRST_WITH_TOPIC_IDS
-    refuse_all(request.topics, response.topics, _CLASSES, code, has_ids=has_ids)
-    return response

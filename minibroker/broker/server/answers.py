@@ -230,8 +230,8 @@ def error_response(
 ) -> Any:
     """Return the answer of an API to a failure of the whole request.
 
-    `errors.answer_error` chooses the code. A handler whose response has no top-level error code
-    has a function `error_response(request, version, code, detail)` of its own.
+    `errors.answer_error` chooses the code. `kafka.protocol.refusals` knows where each API has it; a
+    few handlers have a function `error_response(request, version, code, detail)` of their own.
     """
     subject = (
         f"{handler.name} v{context.version} from {context.client_address}"
@@ -246,8 +246,6 @@ def _response_of(
 ) -> Any:
     if handler.error_response is not None:
         return handler.error_response(request, version, code, detail)
-    response = handler.response()
-    response.error_code = int(code)
-    if detail is not None and "error_message" in handler.response.__slots__:
-        response.error_message = detail
-    return response
+    from minibroker.kafka.protocol.refusals import refusal  # noqa: PLC0415  no start needs it
+
+    return refusal(request, version, code, detail)

@@ -28,31 +28,6 @@ class KnownTopic(NamedTuple):
     partitions: list[Any]
 
 
-def refuse_all(
-    requested: Iterable[Any],
-    topics: list[Any],
-    classes: tuple[Any, Any],
-    code: ErrorCode,
-    *,
-    has_ids: bool,
-) -> None:
-    """Fill the topics of a response with one error for every partition of the request.
-
-    `classes` are the API's own for a topic and a partition; `has_ids`: the version names topics by
-    id.
-    """
-    topic_class, partition_class = classes
-    for topic in requested:
-        answer = topic_class(name=topic.name)
-        if has_ids:
-            answer.topic_id = topic.topic_id
-        for partition in topic.partitions:
-            answer.partitions.append(
-                partition_class(partition_index=partition.partition_index, error_code=int(code))
-            )
-        topics.append(answer)
-
-
 class TopicAnswers:
     """Fills the topics of a response; `classes` are the API's own for a topic and a partition."""
 

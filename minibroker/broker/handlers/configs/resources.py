@@ -249,21 +249,12 @@ async def answer_each(
             await alter(resource)
         except Exception as error:
             code, message = as_answer(error, f"configuration of {resource.resource_name}")
-        answers.append(_answer(answer_class, resource, code, message))
+        answers.append(
+            answer_class(
+                error_code=code,
+                error_message=message,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+            )
+        )
     return answers
-
-
-def refuse_each(
-    resources: Iterable[Any], answer_class: Any, code: ErrorCode, detail: str | None
-) -> list[Any]:
-    """Return the same error for every resource of a request; see `answer_each` for the classes."""
-    return [_answer(answer_class, resource, int(code), detail) for resource in resources]
-
-
-def _answer(answer_class: Any, resource: Any, code: int, message: str | None) -> Any:
-    return answer_class(
-        error_code=code,
-        error_message=message,
-        resource_type=resource.resource_type,
-        resource_name=resource.resource_name,
-    )

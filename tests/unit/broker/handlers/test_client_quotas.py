@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.broker.handlers import alter_client_quotas, describe_client_quotas
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.protocol.messages import alter_client_quotas as alter
 from minibroker.kafka.protocol.messages import describe_client_quotas as describe
@@ -141,13 +140,3 @@ async def test_quotas_live_through_a_restart(tmp_path: Path) -> None:
         await codes_of_change(client, entry({"client-id": "raw"}, producer_byte_rate=1.0))
     async with InProcessBroker(tmp_path) as second:
         assert second.broker.services.quotas.record_produce(("User:ANONYMOUS", "raw"), 100) > 0
-
-
-def test_a_failure_of_the_whole_request_names_every_entity() -> None:
-    request = alter.AlterClientQuotasRequest(entries=[entry({"user": "u"}), entry({"user": "v"})])
-    answer = alter_client_quotas.error_response(request, 1, ErrorCode.UNKNOWN_SERVER_ERROR, "x")
-    assert [entry.entity[0].entity_name for entry in answer.entries] == ["u", "v"]
-    failed = describe_client_quotas.error_response(
-        describe.DescribeClientQuotasRequest(), 1, ErrorCode.UNKNOWN_SERVER_ERROR, "x"
-    )
-    assert (failed.error_code, failed.entries) == (-1, None)

@@ -9,7 +9,6 @@ from minibroker.broker.handlers.commits.partitions import (
     TopicAnswers,
     is_too_long,
     known_partitions,
-    refuse_all,
 )
 from minibroker.broker.slices import run_all
 from minibroker.kafka.error_codes import ErrorCode
@@ -42,20 +41,6 @@ def request_topic(
         topic_id=topic_id,
         partitions=[OffsetCommitRequestPartition(partition_index=index) for index in indexes],
     )
-
-
-@pytest.mark.parametrize("has_ids", [False, True])
-def test_a_refused_request_is_answered_as_it_came(has_ids: bool) -> None:
-    response: list[OffsetCommitResponseTopic] = []
-    topics = [request_topic("t", 2, 0, topic_id=TOPIC_ID), request_topic("t", 0, topic_id=TOPIC_ID)]
-    refuse_all(topics, response, CLASSES, ErrorCode.NOT_COORDINATOR, has_ids=has_ids)
-    codes = [
-        [(partition.partition_index, partition.error_code) for partition in topic.partitions]
-        for topic in response
-    ]
-    refused = ErrorCode.NOT_COORDINATOR
-    assert codes == [[(2, refused), (0, refused)], [(0, refused)]]
-    assert {topic.topic_id for topic in response} == {TOPIC_ID if has_ids else bytes(16)}
 
 
 @pytest.mark.parametrize("has_ids", [False, True])

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.broker.cluster.image import BrokerInfo
-from minibroker.broker.handlers import delete_records
 from minibroker.broker.partitions.replicas import FollowerId
 from minibroker.broker.partitions.role import Follower, Leader, OfflineReason, go_offline
 from minibroker.kafka.error_codes import ErrorCode
@@ -161,10 +160,3 @@ async def test_the_answer_says_that_the_directory_failed_meanwhile(
     task = await deleting(client, led)
     led.take_role(go_offline(led.role, OfflineReason.DIRECTORY_FAILED))
     assert outcome(await task) == (ErrorCode.KAFKA_STORAGE_ERROR, -1)
-
-
-def test_one_error_for_all() -> None:
-    answer = delete_records.error_response(
-        request_for({0: 1, 1: 1}), 2, ErrorCode.UNKNOWN_SERVER_ERROR, None
-    )
-    assert [result.error_code for result in answer.topics[0].partitions] == [-1, -1]

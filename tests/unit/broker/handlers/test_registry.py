@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from minibroker.broker.handlers.refusals import REFUSALS, error_response
+from minibroker.broker.handlers.refusals import REFUSALS
 from minibroker.broker.handlers.registry import (
     BETWEEN_BROKERS,
     HANDLERS,
@@ -27,7 +27,6 @@ from minibroker.kafka.protocol.api_keys import APIS
 from minibroker.kafka.protocol.messages.api_versions import ApiVersionsRequest
 from minibroker.kafka.protocol.messages.create_delegation_token import CreateDelegationTokenRequest
 from minibroker.kafka.protocol.messages.metadata import MetadataRequest
-from minibroker.kafka.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from tests.support.in_process import TIMEOUT_S, InProcessBroker
 
 if TYPE_CHECKING:
@@ -203,10 +202,3 @@ async def test_a_token_is_refused_with_the_principals_that_it_would_have_had(
     assert (answer.principal_type, answer.principal_name) == ("User", "carol")
     assert answer.token_requester_principal_name == "ANONYMOUS"
     assert answer.expiry_timestamp_ms == -1
-
-
-def test_a_failure_of_the_broker_is_told_in_the_form_of_the_api() -> None:
-    """An internal failure is not answered with the refusal's code."""
-    request = SaslAuthenticateRequest()
-    answer = error_response(request, 1, ErrorCode.UNKNOWN_SERVER_ERROR, "why")
-    assert (answer.error_code, answer.error_message) == (ErrorCode.UNKNOWN_SERVER_ERROR, "why")

@@ -14,6 +14,7 @@ from minibroker.broker.server import dispatch
 from minibroker.broker.server.connections import Connections
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
+from minibroker.kafka.protocol import refusals
 from minibroker.kafka.protocol.messages.create_topics import CreatableTopic
 from minibroker.kafka.protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
@@ -178,7 +179,7 @@ async def test_the_error_answer_of_a_large_request_is_made_beside_the_loop(
         raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     makers: list[threading.Thread] = []
-    make = describe_transactions.error_response
+    make = refusals.refusal
 
     def make_noting(*arguments: Any) -> Any:
         makers.append(threading.current_thread())
@@ -187,7 +188,7 @@ async def test_the_error_answer_of_a_large_request_is_made_beside_the_loop(
     running = await serve()
     monkeypatch.setattr(dispatch, "LARGE_FRAME_BYTES", 0)
     monkeypatch.setattr(describe_transactions, "handle", refusing)
-    monkeypatch.setattr(describe_transactions, "error_response", make_noting)
+    monkeypatch.setattr(refusals, "refusal", make_noting)
     async with await running.connect() as client:
         assert len((await client.call(describe(3), 0)).transaction_states) == 3
     assert [thread is threading.main_thread() for thread in makers] == [False]

@@ -2,7 +2,8 @@
 
 Most answers have one code at the top. The others have it beside each topic, partition, group or
 resource that the request names: `MIRRORS` says which list of the request is which list of the
-answer. A test compares each row with what minibroker's own handlers answer.
+answer. The broker and the proxy refuse by it. A few handlers of the broker have an
+`error_response` of their own, where the answer has items that no list of the request has.
 """
 
 from __future__ import annotations
@@ -207,9 +208,13 @@ MIRRORS: Final[dict[int, Mirror]] = {
             MirrorLevel("entity", "entity", "EntityData", ("entity_type", "entity_name")),
         )
     ),
-    api_keys.DESCRIBE_CLIENT_QUOTAS: Mirror(top_from=0, own=(("entries", None),)),
+    api_keys.DESCRIBE_CLIENT_QUOTAS: Mirror(
+        top_from=0, own=(("entries", None), ("error_message", None))
+    ),
     api_keys.DESCRIBE_USER_SCRAM_CREDENTIALS: Mirror(
-        (MirrorLevel("users", "results", "DescribeUserScramCredentialsResult"),), top_from=0
+        (MirrorLevel("users", "results", "DescribeUserScramCredentialsResult"),),
+        top_from=0,
+        own=(("error_message", None),),
     ),
     api_keys.DESCRIBE_PRODUCERS: Mirror(
         (
@@ -310,7 +315,7 @@ _NULL_NAMES_FROM: Final = 12
 """Version of Metadata from which on a name in the answer may be null."""
 
 
-def refusal(request: Any, version: int, code: ErrorCode, detail: str | None = None) -> Any:
+def refusal(request: Any, version: int, code: ErrorCode, detail: str | None) -> Any:
     """Return the answer that refuses the whole request, None for an API that answers no error."""
     api_key: int = request.API_KEY
     module = import_module(f"minibroker.kafka.protocol.messages.{APIS[api_key].module}")
@@ -320,9 +325,11 @@ def refusal(request: Any, version: int, code: ErrorCode, detail: str | None = No
         request = _GROUPED[api_key](request)
     mirror = _mirror_of(request, version)
     has_top = mirror.top_from <= version < mirror.top_until
-    has_top = has_top and _set_error(response, code, detail)
-    if has_top or not mirror.levels:
+    if has_top:
         _set_all(response, mirror.own)
+        has_top = _set_error(response, code)
+        if detail is not None and "error_message" in response.__slots__:
+            response.error_message = detail
     if mirror.levels and mirror.lists_from <= version < mirror.lists_until:
         if api_key == api_keys.FETCH and has_top and request.session_epoch != _FINAL_EPOCH:
             return response
@@ -413,7 +420,8 @@ def _fill(answer: Any, request: Any, levels: tuple[MirrorLevel, ...], error: _Re
             value = requested_item if is_itself else getattr(requested_item, source or name)
             setattr(item, name, value)
         _set_all(item, level.own)
-        _set_error(item, error.code, error.detail if level.has_detail else None)
+        if _set_error(item, error.code) and level.has_detail and "error_message" in item.__slots__:
+            item.error_message = error.detail
         if inner:
             _fill(item, requested_item, tuple(inner), error)
         items.append(item)
@@ -424,12 +432,10 @@ def _set_all(message: Any, values: tuple[tuple[str, Any], ...]) -> None:
         setattr(message, name, [] if value == () else value)
 
 
-def _set_error(message: Any, code: ErrorCode, detail: str | None) -> bool:
-    """Put the error into a structure; return whether it has a place for one."""
+def _set_error(message: Any, code: ErrorCode) -> bool:
+    """Put the code into a structure; return whether it has a place for one."""
     for field in _ERROR_FIELDS:
         if field in message.__slots__:
             setattr(message, field, int(code))
-            if detail is not None and "error_message" in message.__slots__:
-                message.error_message = detail
             return True
     return False
