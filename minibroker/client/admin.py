@@ -3,13 +3,12 @@
     names, or none for all ─Metadata────────► the topics, their partitions and ids
     partitions ─ListOffsets─► their leaders ─► offsets, and the partitions that gave none
     a topic ─CreateTopics, CreatePartitions, DeleteTopics─► the controller ─► every broker shows it
-    partitions ─DeleteRecords─► their leaders ─► their new start offsets
     brokers ─DescribeLogDirs─► the bytes of each replica
 
 Nothing is kept here: each call asks, and a call that fails may be repeated by its caller. A change
 returns when all brokers show it (`propagation`): whoever comes next may trust it.
 
-Source: Kafka AdminClient, KafkaAdminClient, ListOffsetsHandler; KIP-4, KIP-107, KIP-113, KIP-396,
+Source: Kafka AdminClient, KafkaAdminClient, ListOffsetsHandler; KIP-4, KIP-113, KIP-396,
 KIP-464.
 """
 
@@ -42,12 +41,6 @@ from minibroker.kafka.protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from minibroker.kafka.protocol.messages.delete_records import (
-    DeleteRecordsPartition,
-    DeleteRecordsRequest,
-    DeleteRecordsResponse,
-    DeleteRecordsTopic,
-)
 from minibroker.kafka.protocol.messages.delete_topics import (
     DeleteTopicsRequest,
     DeleteTopicsResponse,
@@ -75,7 +68,6 @@ CREATE_VERSIONS: Final = (0, 7)
 DELETE_VERSIONS: Final = (0, 6)
 _STATES_FROM: Final = 6
 """Version of DeleteTopics from which on a topic is more than its name, and its id is answered."""
-DELETE_RECORDS_VERSIONS: Final = (0, 2)
 SIZES_VERSIONS: Final = (0, 4)
 GROW_VERSIONS: Final = (0, 3)
 
@@ -424,33 +416,6 @@ def delete_topic(client: Client, name: str, *, timeout_s: float) -> None:
     change = _TopicChange(request, DeleteTopicsResponse, DELETE_VERSIONS, result)
     topic = _ask_controller(client, change, timeout_s)
     _wait(client, NewTopicState(name, topic.topic_id, 0), timeout_s)
-
-
-def delete_records(
-    client: Client, offsets: Mapping[TopicPartition, int], *, timeout_s: float
-) -> dict[TopicPartition, int]:
-    """Delete the records before an offset of each partition; return the new start offsets.
-
-    Offset -1 is the end of the log, as the high watermark has it. Raises KafkaError for the first
-    partition that is refused, and as `describe`.
-    """
-    of_leaders: dict[tuple[str, int], dict[str, list[DeleteRecordsPartition]]] = {}
-    for place, offset in offsets.items():
-        topics = of_leaders.setdefault(client.leader(*place).address, {})
-        part = DeleteRecordsPartition(partition_index=place.partition, offset=offset)
-        topics.setdefault(place.topic, []).append(part)
-    starts: dict[TopicPartition, int] = {}
-    for address, topics in of_leaders.items():
-        request = DeleteRecordsRequest(
-            topics=[DeleteRecordsTopic(name=name, partitions=topics[name]) for name in topics],
-            timeout_ms=int(timeout_s * 1000),
-        )
-        answer = client.ask(address, request, DeleteRecordsResponse, DELETE_RECORDS_VERSIONS)
-        for (topic, partition), part in by_partition(answer.topics).items():
-            if part.error_code:
-                raise KafkaError(ErrorCode(part.error_code), f"{topic}-{partition}")
-            starts[TopicPartition(topic, partition)] = int(part.low_watermark)
-    return starts
 
 
 def log_sizes(client: Client, cluster: DescribedCluster) -> dict[TopicPartition, int]:

@@ -50,7 +50,6 @@ NOT_OF_KIP_848: Final = MISSING | {ErrorCode.UNSUPPORTED_VERSION}
 CLASSIC: Final = "classic"
 CONSUMER: Final = "consumer"
 STABLE: Final = "Stable"
-EMPTY: Final = "Empty"
 
 
 class DetailedMember(NamedTuple):

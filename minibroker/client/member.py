@@ -24,7 +24,7 @@ from minibroker.client.coordinators import CoordinatorClient
 from minibroker.client.dialogue import VersionedRequest
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, ProtocolError
-from minibroker.kafka.ids import TopicPartition
+from minibroker.kafka.ids import TopicPartition, by_topic
 from minibroker.kafka.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from minibroker.kafka.protocol.messages.join_group import (
     JoinGroupRequest,
@@ -340,11 +340,9 @@ _IDS: Final = frozenset({ErrorCode.MEMBER_ID_REQUIRED, ErrorCode.UNKNOWN_MEMBER_
 
 
 def _assignment_bytes(partitions: Sequence[TopicPartition]) -> bytes:
-    topics: dict[str, list[int]] = {}
-    for topic, partition in partitions:
-        topics.setdefault(topic, []).append(partition)
     return ConsumerProtocolAssignment(
         assigned_partitions=[
-            AssignedTopic(topic=topic, partitions=numbers) for topic, numbers in topics.items()
+            AssignedTopic(topic=topic, partitions=numbers)
+            for topic, numbers in by_topic(partitions).items()
         ]
     ).to_bytes(0)

@@ -28,6 +28,7 @@ from minibroker.client.coordinators import CoordinatorClient
 from minibroker.client.groups import stable_offsets
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
+from minibroker.kafka.ids import by_topic
 from minibroker.kafka.protocol.messages.add_offsets_to_txn import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
@@ -94,16 +95,13 @@ class ProducerSession:
         Raises KafkaError, OSError, ProtocolError, ConfigError.
         """
         added = list(places)
-        topics: dict[str, list[int]] = {}
-        for topic, partition in added:
-            topics.setdefault(topic, []).append(partition)
         request = AddPartitionsToTxnRequest(
             v3_and_below_transactional_id=self.transactional_id,
             v3_and_below_producer_id=self.producer_id,
             v3_and_below_producer_epoch=self.epoch,
             v3_and_below_topics=[
                 AddPartitionsToTxnTopic(name=topic, partitions=partitions)
-                for topic, partitions in topics.items()
+                for topic, partitions in by_topic(added).items()
             ],
         )
         code_of = partial(_refusal, added)

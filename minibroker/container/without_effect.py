@@ -41,7 +41,6 @@ _REASONS: Final = (
     ("KAFKA_(MOUNTED_CONF_DIR|DATA_DIRS)", "the directory is not moved; KAFKA_LOG_DIRS moves data"),
 )
 _COMPILED: Final = tuple((re.compile(pattern), reason) for pattern, reason in _REASONS)
-_OPTION: Final = re.compile(r"-D([\w.]+)=|(-[XD]\S+)")
 
 
 def without_effect(variables: Iterable[str]) -> dict[str, list[str]]:

@@ -1,17 +1,16 @@
 """Types of the plain values that every layer uses.
 
-A `NewType` costs nothing at run time. With it mypy and the reader distinguish a record number from
-a byte position. A topic id is sixteen bytes, big-endian, as on the wire; sixteen zero bytes mean
-"none".
+A topic id is sixteen bytes, big-endian, as on the wire; sixteen zero bytes mean "none".
 """
 
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from typing import Final, NamedTuple, NewType
+from typing import TYPE_CHECKING, Final, NamedTuple, NewType
 
-Position = NewType("Position", int)
-BrokerId = NewType("BrokerId", int)
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 TopicId = NewType("TopicId", bytes)
 
 ZERO_TOPIC_ID: Final = TopicId(bytes(16))
@@ -35,6 +34,14 @@ class TopicPartition(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
+
+
+def by_topic(places: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
+    """Return topic → its partitions, both in the order of `places`."""
+    topics: dict[str, list[int]] = {}
+    for topic, partition in places:
+        topics.setdefault(topic, []).append(partition)
+    return topics
 
 
 def topic_id_to_text(topic_id: bytes) -> str:

@@ -22,19 +22,11 @@ _PACKAGE: Final = Path(__file__).parents[1]
 
 
 def render(template: str, **values: Any) -> str:
-    """Return a whole page. Every value is escaped; markup comes from `part` and from templates.
+    """Return a whole page. Every value is escaped; markup comes from `macro` and from templates.
 
     Raises jinja2.UndefinedError for a value that the template needs and does not get.
     """
     return _environment().get_template(template).render(**values)
-
-
-def part(template: str, **values: Any) -> Markup:
-    """Return a part of a page, which another template takes as it is.
-
-    Raises jinja2.UndefinedError.
-    """
-    return Markup(render(template, **values))
 
 
 def macro(template: str, name: str, **values: Any) -> Markup:

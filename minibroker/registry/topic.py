@@ -315,7 +315,7 @@ async def _led_topic(broker: Broker, *, exists: bool) -> TopicImage:
         if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
             raise backend_failed(f"the topic {TOPIC} cannot be made: {error}") from None
     try:
-        await cluster.wait_for_leaders(TOPIC, LEADER_S)
+        await cluster.topics.wait_for_leaders(TOPIC, LEADER_S)
         return cluster.image.topics[TOPIC]
     except (KafkaError, KeyError):
         raise has_no_leader(f"the topic {TOPIC} has no leader now: try again") from None

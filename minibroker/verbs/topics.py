@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from minibroker.client.client import Client
 
 CHANGES: Final = "Changes"
-TIMEOUT_S: Final = 30.0
 
 
 class TopicsPlan(NamedTuple):

@@ -351,7 +351,7 @@ async def test_two_brokers_see_each_other(zookeeper: ZooKeeper) -> None:
     assert [partition.leader for partition in created.partitions] == [2, 1]
     await first.cluster._updater.wait_for_topic("t", lambda topic: topic is not None, WAIT_S)
     assert first.cluster.image.topics["t"].topic_id == created.topic_id
-    grown = await second.cluster.create_partitions("t", 3, [[2]])
+    grown = await second.cluster.topics.add_partitions("t", 3, [[2]])
     assert grown.partitions[2].leader == 2
 
     heard: asyncio.Queue[tuple[str, str]] = asyncio.Queue()

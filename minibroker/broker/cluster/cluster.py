@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from minibroker.broker.cluster.deletions import AskBroker, DeleteLogs
     from minibroker.broker.cluster.features import FeatureUpdate
     from minibroker.broker.cluster.image import TopicImage
-    from minibroker.broker.cluster.internal_topics import NewTopic
     from minibroker.broker.cluster.leader_balance import BalanceRule
     from minibroker.broker.cluster.reassignment import Reassignments
     from minibroker.broker.cluster.tree import Tree
@@ -150,7 +149,7 @@ class Cluster:
         # All are constant after construction, but for the last; each part says who changes it.
         self.image = MetadataImage()
         self.broker_id = broker_id
-        self._tree = tree
+        self.tree = tree
         self._settings = settings
         self._updater = ImageUpdater(self.image)
         context = self._context = ClusterContext(
@@ -173,10 +172,10 @@ class Cluster:
         )
         self._balancer = self._make_balancer(timers)
         self._configs = Configs(context)
-        self._topics = Topics(
+        self.topics = Topics(
             context, self._election, self._controller, self._deletions, self._states
         )
-        self._auto_creation = AutoCreation(context, self._topics)
+        self.auto_creation = AutoCreation(context, self.topics)
         self.leadership = Leadership(
             context, self._election, self._controller, self._states, self._deletions
         )
@@ -274,7 +273,7 @@ class Cluster:
 
         Raises CoordinationError: the tree cannot be reached, or the broker id is taken.
         """
-        await self._tree.open()
+        await self.tree.open()
         self._is_open = True
         try:
             await self._create_parents(accept_cluster_id)
@@ -291,8 +290,8 @@ class Cluster:
 
     async def _create_parents(self, accept_cluster_id: Callable[[str], None] | None) -> None:
         async def find_cluster() -> None:
-            await create_parents(self._tree)
-            self.image.cluster_id = await get_cluster_id(self._tree, self._settings.cluster_id)
+            await create_parents(self.tree)
+            self.image.cluster_id = await get_cluster_id(self.tree, self._settings.cluster_id)
 
         await self._while_away(find_cluster)
         if accept_cluster_id is not None:
@@ -331,7 +330,7 @@ class Cluster:
 
         Raises CoordinationError.
         """
-        if is_alone or not self._tree.is_shared:
+        if is_alone or not self.tree.is_shared:
             await self._registration.register(self._settings.registration_timeout_s)
             return
         await leave_last_run(self._context)
@@ -350,14 +349,14 @@ class Cluster:
             await self._registration.unregister()
         except (CoordinationError, TreeError) as error:
             self._context.log.warning("could not unregister this broker: %s", error)
-        await self._tree.close()
+        await self.tree.close()
 
     async def abandon(self) -> None:
         """End without unregistering: other brokers see this one until its session runs out."""
         if self._is_open:
             self._is_open = False
             await self._close_parts()
-            await self._tree.abandon()
+            await self.tree.abandon()
 
     async def _close_parts(self) -> None:
         """End the tasks that read and write the tree."""
@@ -365,23 +364,13 @@ class Cluster:
             await self._balancer.close()
         await self._follower.close()
         await self._deletions.close()
-        await self._auto_creation.close()
+        await self.auto_creation.close()
         await self.producer_ids.close()
 
     @property
     def clock(self) -> Clock:
         """Return the broker's clock."""
         return self._context.clock
-
-    @property
-    def tree(self) -> Tree:
-        """Return the home of the metadata."""
-        return self._tree
-
-    @property
-    def change_count(self) -> int:
-        """Return how many changes of the metadata there were; 0 where the tree is shared."""
-        return self._tree.change_count
 
     @property
     def is_controller(self) -> bool:
@@ -422,20 +411,6 @@ class Cluster:
 
     # Topics
 
-    def plan_topic(
-        self,
-        name: str,
-        partition_count: int = 1,
-        replication_factor: int = 1,
-        assignment: Mapping[int, Sequence[int]] | None = None,
-    ) -> list[list[int]]:
-        """Return the replicas of each partition that `create_topic` would make. Nothing is written.
-
-        Raises KafkaError: TOPIC_ALREADY_EXISTS, INVALID_TOPIC_EXCEPTION, INVALID_PARTITIONS,
-        INVALID_REPLICATION_FACTOR, INVALID_REPLICA_ASSIGNMENT.
-        """
-        return self._topics.plan(name, partition_count, replication_factor, assignment)
-
     async def create_topic(
         self,
         name: str,
@@ -451,14 +426,10 @@ class Cluster:
         `assignment` is partition index → broker ids; the two counts are then ignored. The caller
         has checked `configs`. `timeout_s` bounds the wait for leaders; None: no wait.
 
-        Raises KafkaError: the errors of `plan_topic`, and REQUEST_TIMED_OUT.
+        Raises KafkaError: the errors of `Topics.plan`, and REQUEST_TIMED_OUT.
         """
-        replicas = self._topics.plan(name, partition_count, replication_factor, assignment)
-        return await self._topics.create(name, replicas, configs or {}, timeout_s)
-
-    async def wait_for_leaders(self, name: str, timeout_s: float) -> None:
-        """Do `Topics.wait_for_leaders`."""
-        await self._topics.wait_for_leaders(name, timeout_s)
+        replicas = self.topics.plan(name, partition_count, replication_factor, assignment)
+        return await self.topics.create(name, replicas, configs or {}, timeout_s)
 
     async def wait_for_leader(self, name: str, index: int, leader: int, timeout_s: float) -> None:
         """Wait until a broker leads a partition. Raises TimeoutError."""
@@ -468,44 +439,13 @@ class Cluster:
 
         await self._updater.wait_for_topic(name, leads, timeout_s)
 
-    def begin_topics(self, new_topics: Mapping[str, NewTopic]) -> None:
-        """Have topics created that clients named, and return at once; on any broker.
-
-        A topic is in the image when it is written, without leaders at first.
-        """
-        self._auto_creation.begin(new_topics)
-
-    def plan_partitions(
-        self, name: str, total: int, assignment: Sequence[Sequence[int]] | None = None
-    ) -> list[list[int]]:
-        """Return the replicas of each partition that `create_partitions` would add. Nothing is
-        written.
-        """
-        return self._topics.plan_partitions(name, total, assignment)
-
-    async def create_partitions(
-        self,
-        name: str,
-        total: int,
-        assignment: Sequence[Sequence[int]] | None = None,
-        *,
-        timeout_s: float = 30.0,
-    ) -> TopicImage:
-        """Grow a topic to `total` partitions; `assignment` has one entry per new partition.
-
-        Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, INVALID_PARTITIONS,
-        INVALID_REPLICATION_FACTOR, INVALID_REPLICA_ASSIGNMENT, REASSIGNMENT_IN_PROGRESS,
-        REQUEST_TIMED_OUT.
-        """
-        return await self._topics.add_partitions(name, total, assignment, timeout_s)
-
     async def delete_topic(self, name: str, *, timeout_s: float = 30.0) -> None:
         """Delete a topic. Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, REQUEST_TIMED_OUT.
 
         Raises StorageError where a disk does not let go of a log. The topic stays marked then, and
         the next attempt or the next start goes on.
         """
-        await self._topics.delete(name, timeout_s)
+        await self.topics.delete(name, timeout_s)
 
     async def become_controller(self) -> None:
         """Take the controller's place from the broker that has it. For tests.

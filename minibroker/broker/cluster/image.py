@@ -165,3 +165,10 @@ class MetadataImage:
         """Topic that the controller deletes → its id; the tree still has it for a while."""
         self.configs: dict[str, dict[str, dict[str, str]]] = {}
         """Entity type → entity name (as in the tree, sanitized) → key → value."""
+
+    def partition(self, topic: str, index: int) -> PartitionImage | None:
+        """Return a partition as it is now, None where there is no such partition."""
+        image = self.topics.get(topic)
+        if image is None or not 0 <= index < len(image.partitions):
+            return None
+        return image.partitions[index]

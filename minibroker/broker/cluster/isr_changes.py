@@ -126,7 +126,7 @@ class IsrChanges:
         outcomes: dict[TopicPartition, Outcome] = {}
         to_write: dict[TopicPartition, PartitionState] = {}
         for name, change in changes.items():
-            partition = self._partition(name)
+            partition = self._context.updater.image.partition(*name)
             state = altered_state(
                 partition,
                 broker_id,
@@ -145,12 +145,6 @@ class IsrChanges:
             results = await asyncio.gather(*(self._write(name, to_write[name]) for name in part))
             outcomes.update(zip(part, results, strict=True))
         return outcomes
-
-    def _partition(self, name: TopicPartition) -> PartitionImage | None:
-        topic = self._context.updater.image.topics.get(name.topic)
-        if topic is None or not 0 <= name.partition < len(topic.partitions):
-            return None
-        return topic.partitions[name.partition]
 
     async def _write(self, name: TopicPartition, state: PartitionState) -> Outcome:
         """Write and apply one state, provided that nobody wrote it since."""

@@ -153,10 +153,9 @@ class ControllerRequests:
     ) -> None:
         """Apply the state of a partition that the controller answered to its leader."""
         async with self._context.lock:
-            topic = self._context.updater.image.topics.get(name.topic)
-            if topic is None or name.partition >= len(topic.partitions):
+            partition = self._context.updater.image.partition(*name)
+            if partition is None:
                 return
-            partition = topic.partitions[name.partition]
             state = PartitionState(leader, leader_epoch, isr, partition.controller_epoch)
             sent_state = SentState(state, partition_epoch, partition.replicas)
             self._context.updater.apply_sent(name.topic, {name.partition: sent_state})

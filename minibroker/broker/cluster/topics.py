@@ -340,10 +340,10 @@ class Topics:
         self,
         name: str,
         total: int,
-        assignment: Sequence[Sequence[int]] | None,
-        timeout_s: float,
+        assignment: Sequence[Sequence[int]] | None = None,
+        timeout_s: float = 30.0,
     ) -> TopicImage:
-        """Write planned partitions.
+        """Grow a topic to `total` partitions; `assignment` has one entry per new partition.
 
         Raises KafkaError: those of `plan_partitions`, and REQUEST_TIMED_OUT.
         """

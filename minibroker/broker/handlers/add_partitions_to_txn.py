@@ -36,7 +36,6 @@ from minibroker.kafka.protocol.messages.add_partitions_to_txn import (
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterator
 
-    from minibroker.broker.cluster.image import MetadataImage
     from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.slices import Steps
 
@@ -119,7 +118,7 @@ def _add(
     for name in names:
         if is_client and (name.topic in INTERNAL_TOPICS or name.topic not in may_write):
             refused[name] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        elif not _exists(image, name):
+        elif image.partition(*name) is None:
             refused[name] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         yield
     if refused:
@@ -144,11 +143,6 @@ def _partitions_of(transaction: AddPartitionsToTxnTransaction) -> Iterator[Topic
     for topic in transaction.topics:
         for index in topic.partitions:
             yield TopicPartition(topic.name, index)
-
-
-def _exists(image: MetadataImage, name: TopicPartition) -> bool:
-    topic = image.topics.get(name.topic)
-    return topic is not None and 0 <= name.partition < len(topic.partitions)
 
 
 def _results(

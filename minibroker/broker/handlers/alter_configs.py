@@ -15,6 +15,7 @@ has the error.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from minibroker.broker.config.alterations import as_changes
@@ -39,17 +40,12 @@ from minibroker.kafka.protocol.messages.alter_configs import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
-
     from minibroker.broker.handlers.common.context import RequestContext
 
 
 async def handle(context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
     """Return one result per resource, in the order of the request."""
-
-    def alter(resource: AlterConfigsResource) -> Awaitable[None]:
-        return _alter(context, resource, validate_only=request.validate_only)
-
+    alter = partial(_alter, context, validate_only=request.validate_only)
     return AlterConfigsResponse(
         responses=await answer_each(request.resources, AlterConfigsResourceResponse, alter)
     )

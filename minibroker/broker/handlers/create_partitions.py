@@ -93,11 +93,11 @@ async def _grow(
     assignment = None
     if topic.assignments is not None:
         assignment = [list(replicas.broker_ids) for replicas in topic.assignments]
-    cluster.plan_partitions(topic.name, topic.count, assignment)
+    cluster.topics.plan_partitions(topic.name, topic.count, assignment)
     if request.validate_only:
         return
     mutations.record(topic.count - len(cluster.image.topics[topic.name].partitions))
-    await cluster.create_partitions(topic.name, topic.count, assignment)
+    await cluster.topics.add_partitions(topic.name, topic.count, assignment)
     if request.timeout_ms <= 0:
         # Kafka starts the work and does not wait for it.
         raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)

@@ -100,7 +100,7 @@ async def _wait_for_leaders(
             continue
         try:
             left_s = max(0.0, until - loop.time())
-            await context.services.cluster.wait_for_leaders(result.name, left_s)
+            await context.services.cluster.topics.wait_for_leaders(result.name, left_s)
         except KafkaError as error:
             response.topics[place] = _failed(result.name, int(error.code), None)
 
@@ -178,7 +178,7 @@ async def _create(
     replication_factor = topic.replication_factor
     if replication_factor == _DEFAULT:
         replication_factor = config.default_replication_factor
-    replicas = cluster.plan_topic(name, partition_count, replication_factor, assignment)
+    replicas = cluster.topics.plan(name, partition_count, replication_factor, assignment)
     if configs:
         _check_configs(services, name, configs)
     if not request.validate_only:

@@ -83,8 +83,7 @@ def _offsets_by_topic(request: DeleteRecordsRequest) -> dict[str, dict[int, int]
 def _partition(context: RequestContext, name: str, index: int) -> Partition:
     """Return the partition, led here. Raises KafkaError, in Kafka's order of checks."""
     services = context.services
-    image_topic = services.cluster.image.topics.get(name)
-    if image_topic is None or not 0 <= index < len(image_topic.partitions):
+    if services.cluster.image.partition(name, index) is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if name in INTERNAL_TOPICS:
         raise KafkaError(

@@ -47,7 +47,7 @@ def handle(
         return (yield from _not_hosted(request))
     services = context.services
     cluster = services.cluster
-    end_offset = cluster.change_count
+    end_offset = cluster.tree.change_count
     now_ms = services.clock.now_ms()
     voter = ReplicaState(
         replica_id=cluster.broker_id,

@@ -15,6 +15,7 @@ Differs from Kafka: like AlterConfigs. Logger names are this broker's
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from minibroker.broker.config.alterations import DELETE, SET, SUBTRACT, Change, apply_changes
@@ -43,7 +44,7 @@ from minibroker.kafka.protocol.messages.incremental_alter_configs import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Mapping
+    from collections.abc import Mapping
 
     from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.kafka.config_keys import ConfigKey
@@ -53,10 +54,7 @@ async def handle(
     context: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
     """Return one result per resource, in the order of the request."""
-
-    def alter(resource: AlterConfigsResource) -> Awaitable[None]:
-        return _alter(context, resource, validate_only=request.validate_only)
-
+    alter = partial(_alter, context, validate_only=request.validate_only)
     return IncrementalAlterConfigsResponse(
         responses=await answer_each(request.resources, AlterConfigsResourceResponse, alter)
     )

@@ -194,7 +194,7 @@ async def _create(context: RequestContext, names: list[str]) -> dict[str, ErrorC
     mutations = context.services.quotas.mutations(context.quota_client, is_strict=False)
     if not cluster.is_controller:
         mutations.record(sum(topic.partition_count for topic in topics.values()))
-        cluster.begin_topics(topics)
+        cluster.auto_creation.begin(topics)
         return dict.fromkeys(topics, ErrorCode.LEADER_NOT_AVAILABLE)
     turn = TimeSlice()
     for name, topic in topics.items():

@@ -166,7 +166,7 @@ class Journal(ClusterListener):
             return topic
         new = new_topic(self.topic, self._config)
         if not self._cluster.is_controller:
-            self._cluster.begin_topics({self.topic: new})
+            self._cluster.auto_creation.begin({self.topic: new})
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         try:
             return await self._cluster.create_topic(

@@ -455,7 +455,5 @@ def keep_missing(
 
 def _replicas_of(image: MetadataImage, name: TopicPartition) -> list[int]:
     """Return the brokers that have this partition, none where the image does not know it."""
-    topic = image.topics.get(name.topic)
-    if topic is None or name.partition >= len(topic.partitions):
-        return []
-    return topic.partitions[name.partition].replicas
+    partition = image.partition(*name)
+    return [] if partition is None else partition.replicas

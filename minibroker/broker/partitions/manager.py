@@ -227,8 +227,7 @@ class PartitionManager(ClusterListener):
         partition = partitions.get(index) if partitions is not None else None
         if partition is not None and partition.is_leader:
             return partition
-        topic_image = self._image().topics.get(topic)
-        if topic_image is None or not 0 <= index < len(topic_image.partitions):
+        if self._image().partition(topic, index) is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         if partition is not None and not partition.has_log:
             raise KafkaError(

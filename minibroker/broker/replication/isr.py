@@ -12,16 +12,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.broker.event_loop import cancel_all
-from minibroker.broker.replication.isr_change import NO_BROKER_EPOCH, IsrProposal
 from minibroker.broker.slices import run_in_slices
 from minibroker.kafka.errors import CoordinationError, KafkaError
 from minibroker.kafka.ids import TopicId, TopicPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable, Iterator, Mapping
 
     from minibroker.broker.cluster.cluster import Cluster
     from minibroker.broker.config.dynamic import DynamicConfig
@@ -38,6 +37,18 @@ RETRY_DELAY_S: Final = 0.2
 """Pause before a change is tried again, because the tree could not be reached."""
 FAULT_DELAY_S: Final = 5.0
 """The same pause after an unexpected error."""
+NO_BROKER_EPOCH: Final = -1
+
+
+class IsrProposal(NamedTuple):
+    """A new ISR, and the state that it was decided on."""
+
+    name: TopicPartition
+    topic_id: TopicId
+    leader_epoch: int
+    partition_epoch: int
+    isr: Mapping[int, int]
+    """Broker id → the broker epoch that its fetches had, -1 where that is not checked."""
 
 
 class IsrKeeper:

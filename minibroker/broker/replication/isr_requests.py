@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from minibroker.broker.cluster.cluster import Cluster
     from minibroker.broker.peers import PeerClient
-    from minibroker.broker.replication.isr_change import IsrProposal
+    from minibroker.broker.replication.isr import IsrProposal
     from minibroker.kafka.protocol.messages.alter_partition import ResponsePartitionData
 
 logger = logging.getLogger(__name__)
@@ -113,11 +113,8 @@ class IsrRequests:
 
     def _is_as_before(self, change: IsrProposal) -> bool:
         """Return whether the image still has the state that the change was decided on."""
-        topic = self._cluster.image.topics.get(change.name.topic)
-        if topic is None or change.name.partition >= len(topic.partitions):
-            return False
-        state = topic.partitions[change.name.partition]
-        return (state.leader_epoch, state.partition_epoch) == (
+        state = self._cluster.image.partition(*change.name)
+        return state is not None and (state.leader_epoch, state.partition_epoch) == (
             change.leader_epoch,
             change.partition_epoch,
         )

@@ -115,10 +115,8 @@ class Replication:
         self._is_stopping = True
 
     def _is_in_sync(self, name: TopicPartition) -> bool:
-        topic = self._cluster.image.topics.get(name.topic)
-        if topic is None or name.partition >= len(topic.partitions):
-            return False
-        return self._cluster.broker_id in topic.partitions[name.partition].isr
+        partition = self._cluster.image.partition(*name)
+        return partition is not None and self._cluster.broker_id in partition.isr
 
     def _requests(self) -> IsrRequests | None:
         """Return the way to a controller of Apache Kafka, None beside another controller, and for

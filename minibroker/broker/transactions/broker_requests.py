@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, ProtocolError
-from minibroker.kafka.ids import TopicPartition
+from minibroker.kafka.ids import TopicPartition, by_topic
 from minibroker.kafka.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
@@ -82,7 +82,7 @@ class BrokerRequests:
             verify_only=verify_only,
             topics=[
                 AddPartitionsToTxnTopic(name=name, partitions=indexes)
-                for name, indexes in _by_topic(partitions).items()
+                for name, indexes in by_topic(partitions).items()
             ],
         )
         codes = dict.fromkeys(partitions, ErrorCode.NETWORK_EXCEPTION)
@@ -104,13 +104,6 @@ class BrokerRequests:
             return codes
 
 
-def _by_topic(partitions: list[TopicPartition]) -> dict[str, list[int]]:
-    topics: dict[str, list[int]] = {}
-    for topic, index in partitions:
-        topics.setdefault(topic, []).append(index)
-    return topics
-
-
 def _marker_request(
     marker: EndOfTransaction, partitions: list[TopicPartition]
 ) -> WriteTxnMarkersRequest:
@@ -124,7 +117,7 @@ def _marker_request(
                 transaction_version=marker.transaction_version,
                 topics=[
                     WritableTxnMarkerTopic(name=name, partition_indexes=indexes)
-                    for name, indexes in _by_topic(partitions).items()
+                    for name, indexes in by_topic(partitions).items()
                 ],
             )
         ]

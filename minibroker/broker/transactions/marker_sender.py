@@ -178,8 +178,8 @@ class MarkerSender:
         local_partitions: list[TopicPartition] = []
         remote_partitions: dict[int, list[TopicPartition]] = {}
         for name in sorted(ending.missing):
-            topic = self._cluster.image.topics.get(name.topic)
-            if topic is None or name.partition >= len(topic.partitions):
+            partition = self._cluster.image.partition(*name)
+            if partition is None:
                 logger.info(
                     "%s is gone, it needs no marker of transactional id %s",
                     name,
@@ -187,7 +187,7 @@ class MarkerSender:
                 )
                 ending.missing.discard(name)
                 continue
-            leader = topic.partitions[name.partition].leader
+            leader = partition.leader
             if leader == self._cluster.broker_id:
                 local_partitions.append(name)
             elif leader != NO_LEADER:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from minibroker.broker.transactions.state import EMPTY, TransactionMetadata, TransactionState
 from minibroker.kafka.errors import CorruptionError, ProtocolError
-from minibroker.kafka.ids import TopicPartition
+from minibroker.kafka.ids import TopicPartition, by_topic
 from minibroker.kafka.protocol.stored.transaction_log import (
     PartitionsSchema,
     TransactionLogKey,
@@ -56,9 +56,7 @@ def encode_value(metadata: TransactionMetadata, broker_version: int) -> bytes:
 
 def _partitions_by_topic(metadata: TransactionMetadata) -> list[PartitionsSchema]:
     """Return the partitions by topic, both in order, so that the same state is the same bytes."""
-    topics: dict[str, list[int]] = {}
-    for topic, index in sorted(metadata.partitions):
-        topics.setdefault(topic, []).append(index)
+    topics = by_topic(sorted(metadata.partitions))
     return [PartitionsSchema(topic=name, partition_ids=ids) for name, ids in topics.items()]
 
 

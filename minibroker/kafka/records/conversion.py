@@ -48,8 +48,6 @@ _V0_HEAD: Final = Struct(">bbi")
 _V1_HEAD: Final = Struct(">bbqi")
 _START: Final = Struct(">qiI")
 _INT32: Final = Struct(">i")
-_NULL_LENGTH: Final = 1
-"""The varint of -1."""
 
 
 def read_records(

@@ -8,10 +8,6 @@ import signal
 
 import pytest
 
-from minibroker.client.admin import delete_records
-from minibroker.client.client import Client
-from minibroker.client.settings import client_settings
-from minibroker.kafka.ids import TopicPartition
 from minibroker.testing import Broker
 from tests.unit.verbs.conftest import Program
 
@@ -71,8 +67,7 @@ def test_an_offset_beyond_the_end_is_said(
 def test_an_offset_before_the_first_record_is_said(program: Program, broker: Broker) -> None:
     broker.create_topic("shortened")
     broker.produce("shortened", [b"a", b"b", b"c"])
-    client = Client(client_settings({"bootstrap.servers": broker.bootstrap}))
-    delete_records(client, {TopicPartition("shortened", 0): 2}, timeout_s=30)
+    broker.call(lambda: broker._app_brokers()[0].partitions.get("shortened", 0).delete_records(2))
     ran = program.run("consume", "shortened", "--from", "1")
     assert (ran.code, ran.lines) == (0, ["c"])
     assert ran.errors == (

@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.cli.errors import UsageError
-from minibroker.client import admin
-from minibroker.kafka.ids import TopicPartition
 from minibroker.tools.import_07 import importing
-from minibroker.verbs.connecting import ClusterOptions, reader_of
 from minibroker.verbs.import_07 import VERB
 from tests.support.logs_07 import GZIP, message, packed, write_log
 from tests.support.plans import plan_from
@@ -87,8 +84,7 @@ def test_a_topic_that_is_there_has_to_be_empty(
     assert "topic had-records has 2 records already" in ran.errors
     assert "minibroker topics --delete had-records" in ran.errors
     assert not (tmp_path / "d.table").exists()
-    client = reader_of(ClusterOptions(bootstrap=program.bootstrap))
-    admin.delete_records(client, {TopicPartition("had-records", 0): 2}, timeout_s=30)
+    broker.call(lambda: broker._app_brokers()[0].partitions.get("had-records", 0).delete_records(2))
     assert import_logs(program, tmp_path / "d").code == 0
     words = ("--position", "0-0:11", "--position", "0-1:0")
     looked = program.run("import-07", "--table", f"{tmp_path}/d.table", *words)

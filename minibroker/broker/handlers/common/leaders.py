@@ -52,10 +52,9 @@ class LeaderHints:
         answer.
         """
         image = self._context.services.cluster.image
-        image_topic = image.topics.get(topic)
-        if image_topic is None or not 0 <= index < len(image_topic.partitions):
+        state = image.partition(topic, index)
+        if state is None:
             return None
-        state = image_topic.partitions[index]
         leader = self._leader_class(leader_id=state.leader, leader_epoch=state.leader_epoch)
         broker = image.brokers.get(state.leader)
         address = endpoint_of(self._context, broker) if broker is not None else None

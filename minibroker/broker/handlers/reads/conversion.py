@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 FIRST_VERSION_OF_V1: Final = 2
 FIRST_VERSION_OF_V2: Final = 4
-FIRST_VERSION_OF_ZSTD: Final = 10
 
 _INLINE_BYTES_MAX: Final = 64 << 10
 """Converted on the loop: about a millisecond's work."""

@@ -39,7 +39,7 @@ def deposed(cluster: Cluster) -> Cluster:
 
 async def finish(cluster: Cluster) -> None:
     """Return when nothing is under way any more."""
-    task = cluster._auto_creation._task
+    task = cluster.auto_creation._task
     assert task is not None
     async with asyncio.timeout(WAIT_S):
         await task
@@ -49,11 +49,11 @@ async def test_a_creation_in_progress_is_written_once(deposed: Cluster, cluster_
     names = [f"t{number}" for number in range(auto_creation.CREATED_AT_ONCE + 5)]
     async with deposed._context.lock:  # nothing is written before this is over
         for _ in range(2):
-            deposed.begin_topics(dict.fromkeys(names, ONE))
+            deposed.auto_creation.begin(dict.fromkeys(names, ONE))
         assert deposed.image.topics == {}
     await finish(deposed)
     assert sorted(await cluster_tree.children("/brokers/topics")) == sorted(names)
-    assert deposed._auto_creation._pending == {}
+    assert deposed.auto_creation._pending == {}
 
 
 async def test_no_more_is_under_way_than_the_limit(
@@ -61,10 +61,10 @@ async def test_no_more_is_under_way_than_the_limit(
 ) -> None:
     monkeypatch.setattr(auto_creation, "PENDING_MAX", 3)
     async with deposed._context.lock:
-        deposed.begin_topics(dict.fromkeys("abcde", ONE))
-        assert list(deposed._auto_creation._pending) == ["a", "b", "c"]
+        deposed.auto_creation.begin(dict.fromkeys("abcde", ONE))
+        assert list(deposed.auto_creation._pending) == ["a", "b", "c"]
     await finish(deposed)
-    deposed.begin_topics({"d": ONE})
+    deposed.auto_creation.begin({"d": ONE})
     await finish(deposed)
     assert set(deposed.image.topics) == set("abcd")
 
@@ -72,7 +72,7 @@ async def test_no_more_is_under_way_than_the_limit(
 async def test_names_that_collide_are_not_written_together(
     deposed: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
-    deposed.begin_topics(dict.fromkeys(["a.b", "a_b", "c"], ONE))
+    deposed.auto_creation.begin(dict.fromkeys(["a.b", "a_b", "c"], ONE))
     await finish(deposed)
     assert set(deposed.image.topics) == {"a.b", "c"}
     assert "topic a_b was not created" in caplog.text
@@ -93,13 +93,13 @@ async def test_a_topic_that_cannot_be_written_is_told_and_the_others_are(
         return await multi(operations)
 
     monkeypatch.setattr(cluster_tree, "multi", refuse)
-    deposed.begin_topics({"bad": ONE, "wide": NewTopic(1, 3, {}), "good": ONE})
+    deposed.auto_creation.begin({"bad": ONE, "wide": NewTopic(1, 3, {}), "good": ONE})
     await finish(deposed)
     assert set(deposed.image.topics) == {"good"}
     assert "topic bad was not created: away" in caplog.text
     assert "topic wide was not created: INVALID_REPLICATION_FACTOR" in caplog.text
     monkeypatch.undo()
-    deposed.begin_topics({"bad": ONE})
+    deposed.auto_creation.begin({"bad": ONE})
     await finish(deposed)
     assert set(deposed.image.topics) == {"good", "bad"}
 
@@ -132,7 +132,7 @@ async def test_no_request_makes_a_topic_above_the_limit_of_partitions(
 async def test_no_request_adds_partitions_above_the_limit(cluster: Cluster) -> None:
     await cluster.create_topic("t", 2)
     with pytest.raises(KafkaError) as caught:
-        await cluster.create_partitions("t", 10_003)
+        await cluster.topics.add_partitions("t", 10_003)
     assert caught.value.code == ErrorCode.POLICY_VIOLATION
     assert len(cluster.image.topics["t"].partitions) == 2
 

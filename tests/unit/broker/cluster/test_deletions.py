@@ -313,7 +313,7 @@ async def test_a_dead_broker_keeps_the_mark_until_it_is_back_and_has_deleted(
     for call, code in (
         (others.cluster.create_topic("t"), ErrorCode.TOPIC_ALREADY_EXISTS),
         (others.cluster.delete_topic("t"), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
-        (others.cluster.create_partitions("t", 2), ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (others.cluster.topics.add_partitions("t", 2), ErrorCode.INVALID_TOPIC_EXCEPTION),
         (
             others.cluster.leadership.elect("t", 0, unclean=False),
             ErrorCode.INVALID_TOPIC_EXCEPTION,

@@ -177,7 +177,7 @@ async def test_topic_made_by_the_other_is_led_by_the_controller(pair: Pair) -> N
     topic = await second.create_topic("t", assignment={0: [2]}, configs={"a": "b"})
     assert (topic.partitions[0].leader, topic.partitions[0].isr) == (2, [2])
     assert first.config_of("topics", "t") == {"a": "b"}
-    grown = await second.create_partitions("t", 2, [[1]])
+    grown = await second.topics.add_partitions("t", 2, [[1]])
     assert [partition.leader for partition in grown.partitions] == [2, 1]
     await second.delete_topic("t")
     assert first.image.topics == second.image.topics == {}
@@ -187,7 +187,7 @@ async def test_topic_made_by_the_other_is_led_by_the_controller(pair: Pair) -> N
 async def test_topics_begun_beside_the_controller_get_their_leaders_from_it(pair: Pair) -> None:
     first, first_heard, second, heard = pair
     names = [f"t{number}" for number in range(CREATED_AT_ONCE + 10)]
-    second.begin_topics({name: NewTopic(2, 1, {"retention.ms": "1"}) for name in names})
+    second.auto_creation.begin({name: NewTopic(2, 1, {"retention.ms": "1"}) for name in names})
 
     def have_leaders(cluster: Cluster) -> bool:
         topics = [cluster.image.topics.get(name) for name in names]

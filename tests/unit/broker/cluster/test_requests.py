@@ -178,7 +178,7 @@ async def test_a_topic_that_is_deleted_stays_out_until_another_one_has_its_name(
 
 
 async def test_a_deletion_counts_when_all_partitions_are_named(cluster: Cluster) -> None:
-    await cluster.create_partitions("t", 2, [[0, 1]])
+    await cluster.topics.add_partitions("t", 2, [[0, 1]])
     await update(cluster, {0: change_to(LEADER_DURING_DELETE, -2, 0)})
     assert len(cluster.image.topics["t"].partitions) == 2
     await update(cluster, {n: change_to(LEADER_DURING_DELETE, -2, 0) for n in range(2)})

@@ -63,7 +63,7 @@ async def test_others_have_their_turn_while_a_large_topic_is_created_and_grows(
     await cluster.create_topic("large", 400)
     assert turns.count >= 100
     turn_count = turns.count
-    topic = await cluster.create_partitions("large", 800)
+    topic = await cluster.topics.add_partitions("large", 800)
     assert turns.stop() - turn_count >= 100
     assert all(
         partition.leader == 0 and partition.partition_epoch == 0 for partition in topic.partitions
@@ -210,7 +210,7 @@ async def test_replicas_may_be_assigned_to_brokers_that_are_not_there_yet(
     await add_broker(cluster, cluster_tree, 6)
     async with cluster._context.lock:
         await cluster._controller.settle()
-    await cluster.wait_for_leaders("other", 0)
+    await cluster.topics.wait_for_leaders("other", 0)
     (partition,) = cluster.image.topics["other"].partitions
     assert (partition.leader, partition.isr) == (6, [6])
 
@@ -221,7 +221,7 @@ async def test_a_topic_gets_as_many_replicas_as_it_asks_for(
     await add_broker(cluster, cluster_tree, 2)
     topic = await cluster.create_topic("t", 1, 2)
     assert sorted(topic.partitions[0].replicas) == [0, 2]
-    grown = await cluster.create_partitions("t", 2, [[2, 0]])
+    grown = await cluster.topics.add_partitions("t", 2, [[2, 0]])
     second = grown.partitions[1]
     assert (second.replicas, second.leader, second.isr) == ([2, 0], 2, [2, 0])
 
@@ -234,7 +234,7 @@ async def test_more_replicas_than_brokers_are_refused(cluster: Cluster) -> None:
 
 
 async def test_plan_topic_writes_nothing(cluster: Cluster, heard: Recorder) -> None:
-    assert cluster.plan_topic("t", 3) == [[0], [0], [0]]
+    assert cluster.topics.plan("t", 3, 1, None) == [[0], [0], [0]]
     assert cluster.image.topics == {}
     assert [event for event in heard.take() if event[0] == "created"] == []
 
@@ -244,14 +244,14 @@ async def test_create_partitions_adds_and_tells(
 ) -> None:
     first_image = await cluster.create_topic("t")
     heard.take()
-    topic = await cluster.create_partitions("t", 3)
+    topic = await cluster.topics.add_partitions("t", 3)
     assert topic.topic_id == first_image.topic_id
     assert [partition.leader for partition in topic.partitions] == [0, 0, 0]
     assert heard.take() == [("added", "t", 1, 3)]
     value = json.loads((await cluster_tree.get("/brokers/topics/t"))[0])
     assert value["partitions"] == {"0": [0], "1": [0], "2": [0]}
     assert await cluster_tree.children("/brokers/topics/t/partitions") == ["0", "1", "2"]
-    await cluster.create_partitions("t", 4, [[0]])
+    await cluster.topics.add_partitions("t", 4, [[0]])
     assert len(cluster.image.topics["t"].partitions) == 4
 
 
@@ -308,7 +308,7 @@ async def test_create_partitions_refuses(
 ) -> None:
     await cluster.create_topic("t", 2)
     with pytest.raises(KafkaError) as caught:
-        await cluster.create_partitions(name, total, assignment)
+        await cluster.topics.add_partitions(name, total, assignment)
     assert code_of(caught) == (code, detail)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from minibroker.broker import slices
 from minibroker.broker.handlers import describe_configs
 from minibroker.broker.handlers.describe_configs import handle
+from minibroker.broker.slices import run_all, run_with_pauses
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -43,8 +43,7 @@ def ask(
         include_synonyms=synonyms,
         include_documentation=documentation,
     )
-    response = handle(context, request)  # type: ignore[arg-type]
-    assert isinstance(response, DescribeConfigsResponse)
+    response = run_all(handle(context, request))  # type: ignore[arg-type]
     (result,) = response.results
     assert (result.resource_type, result.resource_name) == (kind, name)
     return result
@@ -124,13 +123,12 @@ async def test_many_resources_are_described_once_each_and_in_turns(
         for name, keys in wishes * 20
     ]
     turns = Turns()
-    many = handle(context, DescribeConfigsRequest(resources=resources))
-    assert isawaitable(many)
+    many = run_with_pauses(handle(context, DescribeConfigsRequest(resources=resources)))
     results = read_by_client(await many, version).results
     assert turns.stop() >= len(resources)
     assert len(described) == len(wishes)
     few = read_by_client(
-        handle(context, DescribeConfigsRequest(resources=resources[:4])), version
+        run_all(handle(context, DescribeConfigsRequest(resources=resources[:4]))), version
     ).results
     assert [repr(result) for result in results] == [repr(result) for result in few * 20]
     assert [result.error_code for result in few] == [0, 3, 0, 17]

@@ -51,7 +51,7 @@ async def test_only_a_changed_topic_is_built_again(
     await running.create_topic("other")
     await client.call(about("t", "other"), 9)
     built.clear()
-    await running.broker.cluster.create_partitions("t", 3)
+    await running.broker.cluster.topics.add_partitions("t", 3)
     answer = await client.call(about("t", "other"), 9)
     assert [len(topic.partitions) for topic in answer.topics] == [3, 1]
     assert built == [("t", 9)]

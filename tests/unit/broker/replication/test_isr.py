@@ -15,7 +15,7 @@ from tests.support.waiting import eventually
 from tests.unit.broker.replication.records import append, until_equal
 
 if TYPE_CHECKING:
-    from minibroker.broker.replication.isr_change import IsrProposal
+    from minibroker.broker.replication.isr import IsrProposal
     from tests.unit.broker.replication.conftest import Pair
 
 LAG_MS = 30_000

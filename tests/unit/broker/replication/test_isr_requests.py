@@ -11,7 +11,7 @@ from minibroker.broker.cluster import paths
 from minibroker.broker.cluster.codecs import PartitionState, encode_state
 from minibroker.broker.cluster.shared import SharedTree
 from minibroker.broker.cluster.tree import Set
-from minibroker.broker.replication.isr_change import IsrProposal
+from minibroker.broker.replication.isr import IsrProposal
 from minibroker.broker.replication.isr_requests import IsrRequests
 from minibroker.clock import SystemClock
 from minibroker.kafka.error_codes import ErrorCode

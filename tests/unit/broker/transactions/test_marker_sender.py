@@ -44,12 +44,11 @@ class Fixture:
             send=self.send,
         )
 
-    @property
-    def topics(self) -> dict[str, Any]:
-        return {
-            name: SimpleNamespace(partitions=[SimpleNamespace(leader=leader)])
-            for name, leader in self.leaders.items()
-        }
+    def partition(self, topic: str, index: int) -> Any:
+        """Return the only partition of a topic, as the image has it."""
+        if index or topic not in self.leaders:
+            return None
+        return SimpleNamespace(leader=self.leaders[topic])
 
     def _next(self, name: TopicPartition) -> ErrorCode:
         script = self.codes.get(name)

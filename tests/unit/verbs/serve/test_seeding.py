@@ -78,7 +78,7 @@ def test_a_topic_whose_records_were_deleted_is_not_filled_again(
 def test_a_seed_that_was_loaded_does_not_judge_the_topic_of_today(tmp_path: Path) -> None:
     data = tmp_path / "data"
     broker = start(data, {"orders.jsonl": ORDERS})
-    broker._await(broker._app_brokers()[0].cluster.create_partitions("orders", 3))
+    broker._await(broker._app_brokers()[0].cluster.topics.add_partitions("orders", 3))
     broker.stop()
     broker = start(data, {"orders.jsonl": ORDERS})
     assert broker.topics == {"orders": 3}
