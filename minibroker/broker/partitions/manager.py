@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from minibroker.broker.evidence import DeletionEvidence
     from minibroker.broker.partitions.checking import Checker
     from minibroker.broker.partitions.partition import Partition
-    from minibroker.broker.partitions.refusals import Refusals
     from minibroker.broker.storage.log_directory import LogDirectory
     from minibroker.broker.storage.log_manager import LogManager
     from minibroker.broker.storage.partition_log import PartitionLog
@@ -133,7 +132,6 @@ class PartitionManager(ClusterListener):
         "_image",
         "_logs",
         "_on_change",
-        "_refusals",
         "_role_listeners",
         "_topics",
         "_workers",
@@ -172,8 +170,6 @@ class PartitionManager(ClusterListener):
         self._topics: dict[str, dict[int, Partition]] = {}
         """In every role."""
         self._role_listeners: list[Callable[[], None]] = []
-        self._refusals: Refusals | None = None
-        """Made with the first error of a disk."""
         self.appends = AppendQueue(workers.flushes, on_change=on_change, on_failed=self._say_failed)
         self.deletions = PendingDeletions(
             image=image,
@@ -297,11 +293,7 @@ class PartitionManager(ClusterListener):
 
     def _say_failed(self, subject: str, error: StorageError) -> None:
         """Log an error of a disk with its subject, or count it, and pass it on."""
-        if self._refusals is None:
-            from minibroker.broker.partitions.refusals import Refusals  # noqa: PLC0415  seldom needed
-
-            self._refusals = Refusals()
-        self._refusals.note(subject, error, self._logs.clock.monotonic_s())
+        self._logs.note_refusal(subject, error)
         self.on_storage_error(error)
 
     def take_offline(self, lost: Collection[TopicPartition]) -> None:

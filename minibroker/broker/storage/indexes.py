@@ -559,7 +559,16 @@ UNFINISHED: Final = names.DELETED
 class IndexLoad:
     """A worker calls it, then the loop calls `apply`."""
 
-    __slots__ = ("_base_offset", "_disk", "_is_done", "_is_wanted", "_paths", "_size_bytes")
+    __slots__ = (
+        "_base_offset",
+        "_damage",
+        "_disk",
+        "_is_done",
+        "_is_wanted",
+        "_on_damaged",
+        "_paths",
+        "_size_bytes",
+    )
 
     def __init__(
         self,
@@ -567,21 +576,26 @@ class IndexLoad:
         paths: tuple[str, str, str],
         base_offset: int,
         size_bytes: int,
+        *,
         is_wanted: Callable[[], bool],
+        on_damaged: Callable[[CorruptionError], None],
     ) -> None:
         """`paths`: of `.log`, offset index and time index. `size_bytes`: of `.log`. `is_wanted` is
         asked on the loop: is the segment in service, and has nobody opened its indexes?
+        `on_damaged` is told there of a `.log` that has none.
         """
         self._disk = disk
         self._paths = paths
         self._base_offset = base_offset
         self._size_bytes = size_bytes
         self._is_wanted = is_wanted
+        self._on_damaged = on_damaged
         # Set by the worker, read by the loop in `apply`.
         self._is_done = False
+        self._damage: CorruptionError | None = None
 
     def __call__(self) -> None:
-        """Make them. Raises nothing: the next reader finds them missing, and tells why."""
+        """Make them. Raises nothing: the next reader is told why there are none."""
         log_path, *index_paths = self._paths
         disk = Disk(self._disk.files)
         try:
@@ -589,14 +603,20 @@ class IndexLoad:
             indexes = SegmentIndexes(disk, offset_path, time_path, self._base_offset)
             indexes.rebuild(walk_headers(disk, log_path, 0, self._size_bytes))
             self._is_done = True
-        except (OSError, CorruptionError) as error:
+        except CorruptionError as damage:
+            self._damage = damage
+        except OSError as error:
             logger.warning("cannot make the indexes of %s again: %s", log_path, error)
         finally:
             disk.close()
 
     def apply(self) -> None:
         """Put them in their place. On the loop."""
-        if not self._is_done or not self._is_wanted():
+        if not self._is_wanted():
+            return
+        if self._damage is not None:
+            self._on_damaged(self._damage)
+        if not self._is_done:
             return
         try:
             for path in self._paths[1:]:

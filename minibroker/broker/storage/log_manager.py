@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from minibroker.broker.storage.log_move import LogMove
     from minibroker.broker.storage.partition_log import OnUnsynced, PartitionLog
     from minibroker.broker.storage.record_checks import AppendRules
+    from minibroker.broker.storage.refusals import Refusals
     from minibroker.kafka.errors import MinibrokerError
 
 
@@ -195,6 +196,8 @@ class LogManager:
         it."""
         self._checkpoints = Checkpoints(self.high_watermark_of)
         self._namesakes = Namesakes(self.disk.files)
+        self._refusals: Refusals | None = None
+        """Made with the first error of a disk."""
         self._shared_metadata: SharedMetadata | None = None
         """Set while `load` runs."""
         self._high_watermark_of: Callable[[TopicPartition], int | None] | None = None
@@ -250,6 +253,14 @@ class LogManager:
             self.logs.pop(name).abandon()
             self.high_watermarks.pop(name, None)
         return lost
+
+    def note_refusal(self, subject: str, error: StorageError) -> None:
+        """Log what a disk refused to `subject`, or count it (`Refusals`)."""
+        if self._refusals is None:
+            from minibroker.broker.storage.refusals import Refusals  # noqa: PLC0415  seldom needed
+
+            self._refusals = Refusals()
+        self._refusals.note(subject, error, self.clock.monotonic_s())
 
     @property
     def cluster_id(self) -> str | None:

@@ -84,6 +84,7 @@ class Segment:
     """
 
     __slots__ = (
+        "_damage",
         "_disk",
         "_first_timestamp",
         "_indexes",
@@ -134,6 +135,8 @@ class Segment:
         """Its largest timestamp is UNKNOWN until `max_timestamp` was asked for."""
         self._indexes: SegmentIndexes | None = None
         # None until somebody asked.
+        self._damage: CorruptionError | None = None
+        # The reason why `.log` has no indexes, so that not each reader walks through it.
         self.lacks_txn_index = False
         """Is it known that there is no transaction index, so that nobody looks for its file again?
         The loop sets it."""
@@ -276,6 +279,8 @@ class Segment:
         self.txn_index.replace(entries)
 
     def _open_indexes(self) -> SegmentIndexes:
+        if self._damage is not None:
+            raise CorruptionError(str(self._damage))
         indexes = self._unchecked_indexes()
         if self._size_bytes == 0:
             indexes.clear()
@@ -284,7 +289,11 @@ class Segment:
             if self._disk.is_resident_only:
                 raise self._disk.cold(f"the indexes of {self.log_path}", self._rebuilding())
             indexes = self._unchecked_indexes()
-            indexes.rebuild(self.headers())
+            try:
+                indexes.rebuild(self.headers())
+            except CorruptionError as error:
+                self._damage = error
+                raise
         return indexes
 
     def _rebuilding(self) -> IndexLoad:
@@ -294,8 +303,12 @@ class Segment:
             paths,
             self.base_offset,
             self.size_bytes,
-            lambda: self._indexes is None and not self._is_gone,
+            is_wanted=lambda: self._indexes is None and not self._is_gone,
+            on_damaged=self._note_damage,
         )
+
+    def _note_damage(self, damage: CorruptionError) -> None:
+        self._damage = damage
 
     def _unchecked_indexes(self) -> SegmentIndexes:
         return SegmentIndexes(

@@ -301,7 +301,6 @@ class LogCleaner:
                 logger.error("compaction of %s failed", log.name, exc_info=error)
             self._set_aside(log, error)
             return
-        logger.error("compaction of %s failed: %s", log.name, error)
         if isinstance(error, StorageError):
             failure = error
         else:
@@ -310,6 +309,7 @@ class LogCleaner:
                 log_directory=log.log_directory,
                 cause=error,
             )
+        self._logs.note_refusal(f"compaction of {log.name}", failure)
         if self._on_failure is not None:
             self._on_failure(failure)
 

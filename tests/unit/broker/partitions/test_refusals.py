@@ -6,7 +6,7 @@ import errno
 import os
 from typing import TYPE_CHECKING
 
-from minibroker.broker.partitions.refusals import QUIET_S, Refusals
+from minibroker.broker.storage.refusals import QUIET_S, Refusals
 from minibroker.kafka.errors import StorageError
 
 if TYPE_CHECKING:

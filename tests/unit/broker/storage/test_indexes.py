@@ -435,6 +435,25 @@ def test_loaded_indexes_are_dropped_if_the_segment_left_service(segment: Segment
     assert all(Path(path).exists() for path in marked)
 
 
+def test_a_damaged_log_is_walked_once_for_its_indexes(
+    segment: Segment, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each Fetch would have a worker walk through all of it, and write two lines."""
+    task = cold_task(segment)
+    content = Path(segment.log_path).read_bytes()
+    middle = len(content) // 30 * 15
+    Path(segment.log_path).write_bytes(content[:middle] + b"\xff" * 40 + content[middle + 40 :])
+    task()
+    task.apply()
+    assert [line.rpartition(" are ")[2] for line in caplog.messages] == [
+        "missing or damaged and made again"
+    ]
+    for _ in range(3):
+        with segment._disk.resident_only, pytest.raises(CorruptionError):
+            segment.find_batch(20)
+    assert len(caplog.messages) == 1
+
+
 def test_a_log_that_cannot_be_read_is_left_to_its_reader(segment: Segment) -> None:
     task = cold_task(segment)
     Path(segment.log_path).write_bytes(b"\xff" * segment.size_bytes)

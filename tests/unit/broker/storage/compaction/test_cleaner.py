@@ -296,7 +296,9 @@ def test_a_damaged_log_is_set_aside_and_the_others_go_on(
     assert list(world.cleaner.uncleanable().values()) == [(0, 0)]
 
 
-def test_a_disk_that_refuses_is_reported_and_tried_again(world: World) -> None:
+def test_a_disk_that_refuses_is_reported_and_tried_again(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
     log = world.log()
     fill(log)
     log.roll()
@@ -307,6 +309,12 @@ def test_a_disk_that_refuses_is_reported_and_tried_again(world: World) -> None:
     assert failure.log_directory == log.log_directory
     assert isinstance(failure.__cause__, OSError)
     assert world.armed_ms == [SETTINGS.backoff_ms]
+    for _ in range(3):
+        world.look()
+    assert [line for line in caplog.messages if "compaction of t-0" in line] == [
+        f"compaction of t-0: {failure}"
+    ]
+    assert len(world.failures) == 4
     blocker.rmdir()
     world.look()
     assert values_of(log) == [b"9"]

@@ -4,7 +4,8 @@ A full disk refuses each append, and its directory stays in service: room may co
 refusal is a line at once. Those that follow in the next ten seconds are counted, and the next line
 has their number. Kafka needs no such count, because it takes the directory offline.
 
-Each `StorageError` on its way to `FailedDirectories` passes here (`PartitionManager`).
+Each `StorageError` on its way to `FailedDirectories` passes here, those of
+`PartitionManager` and of `LogCleaner`.
 """
 
 from __future__ import annotations
