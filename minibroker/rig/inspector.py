@@ -278,11 +278,19 @@ class Inspector:
     def lag(self, group_id: str) -> dict[tuple[str, int], int]:
         """Return (topic, partition) → records between the committed offset and the high watermark.
 
-        It has only partitions with a committed offset. Raises KafkaError.
+        It has only partitions with a committed offset. Raises KafkaError: GROUP_ID_NOT_FOUND where
+        there is no such group; names those that there are.
         """
+        offsets = self.committed(group_id)
+        if not offsets and group_id not in (groups := self.groups()):
+            names = ", ".join(map(repr, sorted(groups))) or "none yet"
+            raise KafkaError(
+                ErrorCode.GROUP_ID_NOT_FOUND,
+                f"there is no group {group_id!r}, the groups of this broker are: {names}",
+            )
         return {
             (topic, index): self._partitions.get(topic, index).high_watermark - offset
-            for (topic, index), offset in self.committed(group_id).items()
+            for (topic, index), offset in offsets.items()
         }
 
     # ACLs.

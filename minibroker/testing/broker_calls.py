@@ -203,7 +203,8 @@ class BrokerCalls(ConsumerWaits, RequestCalls):
     def lag(self, group: str) -> dict[tuple[str, int], int]:
         """Return (topic, partition) → records that a group has not committed yet.
 
-        It has only partitions with a committed offset.
+        It has only partitions with a committed offset. Raises KafkaError for a group that is not
+        there.
         """
         lags: dict[tuple[str, int], int] = self.call(lambda: self._look.lag(group))
         return lags

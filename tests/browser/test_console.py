@@ -50,6 +50,14 @@ def test_the_rail_leads_to_every_view_that_the_server_offers(page: ConsolePage) 
     page.until(lambda: page.find("h1").text == "Faults")
 
 
+def test_a_view_that_there_is_not_says_so(page: ConsolePage) -> None:
+    for view in ("topcis/orders", "constructor"):
+        page.open(view)
+        title = f"There is no view {view.partition('/')[0]}"
+        page.until(lambda title=title: page.find("h1").text == title)  # type: ignore[misc]
+        assert not page.find_all("#nav a[aria-current]")
+
+
 def test_a_view_of_a_topic_that_is_not_there_says_so_until_it_comes(
     page: ConsolePage, console_broker: ConsoleBroker, watch: BrowserWatch
 ) -> None:

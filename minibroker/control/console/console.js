@@ -44,10 +44,16 @@ function place() {
   return { parts, query: Object.fromEntries(new URLSearchParams(query)) };
 }
 
+// A view that there is not, or that this server does not offer.
+function missing(one) {
+  one.head(`There is no view ${one.name}`);
+  one.add(el("p", {}, "The list beside it has all views."));
+}
+
 function show({ isFirst = false } = {}) {
   const { parts, query } = place();
   const offered = server.views.filter((name) => name in BY_NAME);
-  const name = offered.includes(parts[0]) ? parts[0] : offered[0];
+  const name = parts[0] ?? offered[0];
   const isSame = page && page.name === name && page.parts[0] === parts[1];
   const focused = isSame ? document.activeElement?.name : undefined;
   page?.leave();
@@ -58,7 +64,7 @@ function show({ isFirst = false } = {}) {
   }
   document.getElementById("side").classList.remove("wide");
   document.getElementById("menu").setAttribute("aria-expanded", "false");
-  page.run(BY_NAME[name][1]);
+  page.run(offered.includes(name) ? BY_NAME[name][1] : missing);
   const old = focused && main.querySelector(`[name="${CSS.escape(focused)}"]`);
   if (old) old.focus();
   else if (!isFirst) {

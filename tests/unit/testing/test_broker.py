@@ -317,7 +317,8 @@ def test_committed_offsets_and_groups(broker: Broker) -> None:
     assert member.client_id == "rdkafka"
     assert member.partitions == (("orders", 0), ("orders", 1), ("orders", 2))
     assert broker.members("unknown") == []
-    assert broker.lag("unknown") == {}
+    with pytest.raises(KafkaError, match=r"there is no group 'unknown', .* are: 'g'"):
+        broker.lag("unknown")
     assert any("orders-0 orders-1" in line for line in broker.report().splitlines())
     consumer.close()
     assert broker.groups == {"g": "Empty"}
