@@ -26,13 +26,13 @@ from __future__ import annotations
 
 import asyncio
 from time import perf_counter
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
     from typing import TypeAlias
 
-SLICE_S: Final = 0.0005
+SLICE_S: float = 0.0005
 """Seconds after which a slice begins no further step; nothing may hold the loop for 0.001."""
 
 T = TypeVar("T")

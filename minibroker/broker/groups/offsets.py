@@ -11,15 +11,15 @@ Source: Kafka 4.4 OffsetMetadataManager; 3.9 GroupMetadata.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from minibroker.kafka.ids import NO_PRODUCER_ID, ZERO_TOPIC_ID
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    OffsetKey = tuple[str, str, int]
-    """Group id, topic, partition."""
+OffsetKey: TypeAlias = tuple[str, str, int]
+"""Group id, topic, partition."""
 
 NO_EXPIRY: Final = -1
 _NONE: Final[dict[str, dict[int, CommittedOffset]]] = {}

@@ -35,9 +35,10 @@ from minibroker.broker.groups.offsets import NO_EXPIRY, CommittedOffset
 from minibroker.kafka.errors import CorruptionError, ProtocolError
 from minibroker.kafka.ids import ZERO_TOPIC_ID
 from minibroker.kafka.protocol.stored.offset_commit import OffsetCommitValue
+from minibroker.kafka.records.turns import in_turns
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from minibroker.broker.groups.offsets import OffsetKey
     from minibroker.kafka.records.batch import BatchHeader
@@ -90,7 +91,7 @@ def decode_records(header: BatchHeader, records: Sequence[Record]) -> Sequence[G
     if header.is_control:
         return records
     entries = []
-    for offset, _, key, value, _ in records:
+    for offset, _, key, value, _ in in_turns(records):
         if key is not None and key[:2] == _KEY_MARK:
             entry = GroupEntry(OFFSET_COMMIT, _offset_key(key), _offset_value(value, offset))
             entries.append(entry)
@@ -225,6 +226,17 @@ def encode_offset_value(committed: CommittedOffset, version: int = USUAL_VERSION
         topic_id=committed.topic_id,
     )
     return message.to_bytes(version)
+
+
+def offset_records(
+    commits: Iterable[tuple[OffsetKey, CommittedOffset]], version: int
+) -> Iterator[tuple[bytes, bytes]]:
+    """Yield key and value of each committed offset; `version` as in `encode_offset_value`."""
+    for (group_id, topic, partition), committed in commits:
+        yield (
+            encode_offset_key(group_id, topic, partition),
+            encode_offset_value(committed, version),
+        )
 
 
 def offset_version_for(inter_broker_protocol: str) -> int:

@@ -20,7 +20,7 @@ from minibroker.broker.groups.records import (
     OFFSET_RUN,
     decode_record,
     encode_offset_key,
-    encode_offset_value,
+    offset_records,
 )
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
@@ -43,11 +43,11 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-CHUNK_BYTES: Final = 256 * 1024
+CHUNK_BYTES: int = 256 * 1024
 """Tombstones are written in batches of at most about this size; `max.message.bytes` is 1 MiB."""
 DELETED_AT_ONCE: Final = 32
 """Offsets that one step looks at and deletes, in one batch; one takes some 10 us."""
-LOOKED_AT_ONCE: Final = 256
+LOOKED_AT_ONCE: int = 256
 """Groups, or pending offsets, that one step looks at where it deletes nothing."""
 
 
@@ -190,12 +190,8 @@ class GroupShard:
         producer_epoch: int = -1,
     ) -> Steps[bytearray]:
         """Return the batch of committed offsets for `commit_offsets`."""
-        version = self._offset_version
         return self._journal.batch_of(
-            (
-                (encode_offset_key(*key), encode_offset_value(committed, version))
-                for key, committed in commits
-            ),
+            offset_records(commits, self._offset_version),
             producer_id=producer_id,
             producer_epoch=producer_epoch,
             base_sequence=0,

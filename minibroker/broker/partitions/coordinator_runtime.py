@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 from minibroker.broker.partitions.journal import TOO_LARGE, Journal
 from minibroker.broker.partitions.journal_partition import coordinator_error
 from minibroker.broker.slices import run_all
+from minibroker.broker.timers import Timers
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from minibroker.broker.partitions.journal import JournalRecord
     from minibroker.broker.partitions.journal_partition import DecodeBatch
     from minibroker.broker.partitions.manager import PartitionManager
-    from minibroker.broker.timers import Timer, Timers
+    from minibroker.broker.timers import Timer
     from minibroker.broker.worker import Runner
     from minibroker.clock import Clock
     from minibroker.kafka.records.batch import BatchHeader

@@ -67,7 +67,7 @@ __all__ = ["Journal", "JournalListener", "JournalState", "StagedAppend"]
 
 logger = logging.getLogger(__name__)
 
-LOAD_BYTES: Final = 256 * 1024
+LOAD_BYTES: int = 256 * 1024
 """Read and decoded at a time: some two thousand records, applied in slices."""
 TOO_LARGE: Final = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
 """Errors of records that are larger than the topic takes."""
@@ -179,8 +179,8 @@ class Journal(ClusterListener):
                     return topic
             logger.warning("cannot create %s: %s", self.topic, error)
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, error.detail) from error
-        except CoordinationError as error:
-            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, str(error)) from error
+        except CoordinationError as absence:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, str(absence)) from absence
 
     def partition_of(self, key: str) -> int:
         """Return the partition that keeps `key`; without a topic, by the settings for a new one."""

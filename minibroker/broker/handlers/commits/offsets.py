@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from minibroker.broker.groups.offsets import NO_EXPIRY, CommittedOffset
+from minibroker.broker.groups.offsets import NO_EXPIRY, CommittedOffset, OffsetKey
 from minibroker.broker.handlers.commits.partitions import is_too_long
 from minibroker.broker.handlers.common.visible_answers import when_visible
 from minibroker.kafka.error_codes import ErrorCode
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from minibroker.broker.groups.group import CommitPartitionValidator
-    from minibroker.broker.groups.offsets import OffsetKey
     from minibroker.broker.groups.shard import GroupShard
     from minibroker.broker.handlers.commits.partitions import KnownTopic, TopicAnswers
     from minibroker.broker.handlers.common.context import RequestContext

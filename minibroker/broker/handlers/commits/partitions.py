@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from minibroker.broker.cluster.image import TopicImage
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.ids import ZERO_TOPIC_ID
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from minibroker.broker.cluster.image import MetadataImage, TopicImage
+    from minibroker.broker.cluster.image import MetadataImage
     from minibroker.broker.handlers.common.permissions import Allowed
     from minibroker.broker.slices import Steps
 
