@@ -49,14 +49,5 @@ class ClientConfig(TypedSettings):
 
     __slots__ = ()
     KEYS: ClassVar = {
-        name: ConfigKey(
-            {
-                "name": name,
-                "type": type_,
-                "default": default,
-                "allowed": allowed,
-                "importance": "medium",
-            }
-        )
-        for name, type_, default, allowed in _ROWS
+        name: ConfigKey(name, type_, default, allowed) for name, type_, default, allowed in _ROWS
     }

@@ -19,7 +19,7 @@ Source: Kafka ConfigDef (types, trimming, the shape of its complaints).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 from minibroker.kafka.errors import ConfigError
 from minibroker.kafka.java_numbers import double_to_text, parse_double, parse_integer, trim
@@ -43,16 +43,25 @@ class ConfigKey:
 
     __slots__ = ("allowed", "default", "importance", "is_hidden", "name", "type", "update_mode")
 
-    def __init__(self, row: Mapping[str, Any]) -> None:
-        """Take a row of `broker/config/keys.json`."""
-        self.name: str = row["name"]
-        self.type: str = row["type"]
-        self.default: str | None = row.get("default")
+    def __init__(  # noqa: PLR0917  the columns of a table
+        self,
+        name: str,
+        value_type: str,
+        default: str | None = None,
+        allowed: str = "",
+        importance: str = "medium",
+        update_mode: str = CLUSTER_WIDE,
+        note: str = "",
+    ) -> None:
+        """Take the columns of a row of `broker/config/key_rows.py`, in their order."""
+        self.name = name
+        self.type = value_type
+        self.default = default
         """Text as Kafka prints it; None where Kafka has no value."""
-        self.allowed: str = row.get("allowed", "")
-        self.importance: str = row["importance"]
-        self.update_mode: str = row.get("update", CLUSTER_WIDE)
-        self.is_hidden = "hidden" in row or "since" in row
+        self.allowed = allowed
+        self.importance = importance
+        self.update_mode = update_mode
+        self.is_hidden = note != ""
         """Accepted, but described only where it is set."""
 
     @property
@@ -61,8 +70,7 @@ class ConfigKey:
 
     def renamed(self, name: str) -> ConfigKey:
         """Return a key of the same type and limits, as a listener's prefix makes it."""
-        row = {"name": name, "type": self.type, "allowed": self.allowed}
-        return ConfigKey({**row, "importance": self.importance})
+        return ConfigKey(name, self.type, allowed=self.allowed, importance=self.importance)
 
 
 def invalid(name: str, value: object, why: str) -> ConfigError:

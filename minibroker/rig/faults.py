@@ -19,7 +19,7 @@ import random
 import threading
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Self, get_args
 
-from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.error_codes import ERROR_CODES, ErrorCode
 from minibroker.kafka.protocol.api_keys import (
     APIS,
     DESCRIBE_CLUSTER,
@@ -466,9 +466,9 @@ def error_named(error: str | ErrorCode) -> ErrorCode:
     if isinstance(error, ErrorCode):
         return error
     try:
-        return ErrorCode[error]
+        return ERROR_CODES[error]
     except KeyError:
-        hint = _hint(error, (code.name for code in ErrorCode), "NOT_LEADER_OR_FOLLOWER")
+        hint = _hint(error, ERROR_CODES, "NOT_LEADER_OR_FOLLOWER")
         raise ValueError(f"error {error!r} is not one of Kafka's: {hint}") from None
 
 

@@ -19,28 +19,19 @@ def error_codes_source(table: dict[str, Any]) -> str:
         "Names and numbers are Kafka's. `retriable`: Kafka's own clients try again by themselves;\n"
         "`meaning`: one sentence for a log line or a person.",
     )
-    lines += ["import logging", "from enum import IntEnum", ""]
-    lines += ["logger = logging.getLogger(__name__)", "", "", "class ErrorCode(IntEnum):"]
+    lines += ["from __future__ import annotations", "", "import logging", ""]
+    lines += ["TYPE_CHECKING = False", "if TYPE_CHECKING:", "    from typing import ClassVar", ""]
+    lines += ["logger = logging.getLogger(__name__)", "", "", "class ErrorCode(int):"]
     lines += ['    """One number per outcome; 0 is success, -1 the error nobody foresaw."""', ""]
-    lines += [f"    {error['name']} = {error['code']}" for error in errors]
-    lines += [
-        "",
-        "    @property",
-        "    def retriable(self) -> bool:",
-        '        """Kafka\'s clients repeat the request by themselves after this code."""',
-        "        return self in _RETRIABLE",
-        "",
-        "    @property",
-        "    def meaning(self) -> str:",
-        '        """Return one sentence about the cause."""',
-        "        return _MEANINGS[self]",
-        *_MISSING_METHOD.split("\n"),
-    ]
+    lines += [f"    {error['name']}: ClassVar[ErrorCode]" for error in errors]
+    lines += _ERROR_METHODS.split("\n")
     codes = ", ".join(str(error["code"]) for error in errors if error["retriable"])
     lines += ["_RETRIABLE = frozenset(", "    {", *wrap_text(codes, indent=8), "    }", ")", ""]
     lines += ["_MEANINGS = {"]
     lines += [f"    {error['code']}: {error['meaning']!r}," for error in errors]
-    lines += ["}", ""]
+    lines += ["}", "", "_NUMBERS = {"]
+    lines += [f'    "{error["name"]}": {error["code"]},' for error in errors]
+    lines += [*_ERROR_CODES_OF_NUMBERS.split("\n")]
     return "\n".join(lines)
 
 
@@ -84,15 +75,60 @@ def _by_key(api: ApiSpec) -> int:
     return api.key
 
 
-_MISSING_METHOD = '''
-    @classmethod
-    def _missing_(cls, value: object) -> "ErrorCode | None":
-        """Return UNKNOWN_SERVER_ERROR for a number of a newer Kafka, as Kafka's Errors.forCode."""
-        if not isinstance(value, int):
-            return None
-        logger.warning("error code %d is not known, it counts as UNKNOWN_SERVER_ERROR", value)
-        return cls.UNKNOWN_SERVER_ERROR
+_ERROR_METHODS = '''
+    name: str
+    """Kafka's name of it."""
 
+    def __new__(cls, number: int) -> ErrorCode:
+        """Return the code of a number, UNKNOWN_SERVER_ERROR for that of a newer Kafka.
+
+        Raises ValueError for anything but a number. Source: Kafka's Errors.forCode.
+        """
+        code = _BY_NUMBER.get(number)
+        if code is None:
+            if not isinstance(number, int):
+                raise ValueError(f"{number!r} is not an error code")
+            logger.warning("error code %d is not known, it counts as UNKNOWN_SERVER_ERROR", number)
+            return cls.UNKNOWN_SERVER_ERROR
+        return code
+
+    def __reduce__(self) -> tuple[type[ErrorCode], tuple[int]]:
+        """Return what copies and pickles make of it: the same object."""
+        return ErrorCode, (int(self),)
+
+    def __repr__(self) -> str:
+        return f"<ErrorCode.{self.name}: {int(self)}>"
+
+    def __str__(self) -> str:
+        return str(int(self))
+
+    @property
+    def retriable(self) -> bool:
+        """Kafka's clients repeat the request by themselves after this code."""
+        return self in _RETRIABLE
+
+    @property
+    def meaning(self) -> str:
+        """Return one sentence about the cause."""
+        return _MEANINGS[self]
+
+
+'''
+
+_ERROR_CODES_OF_NUMBERS = '''}
+_BY_NUMBER: dict[int, ErrorCode] = {}
+
+
+def _add(name: str, number: int) -> ErrorCode:
+    code = int.__new__(ErrorCode, number)
+    code.name = name
+    _BY_NUMBER[number] = code
+    setattr(ErrorCode, name, code)
+    return code
+
+
+ERROR_CODES: dict[str, ErrorCode] = {name: _add(name, number) for name, number in _NUMBERS.items()}
+"""Name → code. IntEnum would make them of the class itself, in 11 M instructions of each start."""
 '''
 
 _API_CLASS = '''

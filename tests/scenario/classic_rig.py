@@ -34,7 +34,7 @@ from minibroker.broker.groups.classic.sessions import (
 from minibroker.broker.groups.classic.syncing import on_sync
 from minibroker.broker.groups.member_requests import Departure, Join, JoinAnswer, Sync, SyncAnswer
 from minibroker.broker.groups.steps import ClassicSettings, StartTimer, TimerKind
-from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.error_codes import ERROR_CODES, ErrorCode
 from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.protocol.stored.group_metadata import GroupMetadataValue
 from tests.scenario.transcripts import words_of
@@ -201,7 +201,7 @@ class ClassicRig:
         self.advance(int(words[0]))
 
     def on_fail(self, words: list[str], options: dict[str, str]) -> None:
-        self.failure = ErrorCode[words[0]]
+        self.failure = ERROR_CODES[words[0]]
 
     def on_reload(self, words: list[str], options: dict[str, str]) -> None:
         self.reload()

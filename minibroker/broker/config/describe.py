@@ -9,13 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.config.dynamic import ConfigEntry, Layer
+from minibroker.broker.config.key_rows import BROKER_SYNONYMS, GROUP_SYNONYMS, SYNONYMS
 from minibroker.broker.config.keys import (
     BROKER_KEYS,
-    BROKER_SYNONYMS,
     CLIENT_METRICS_KEYS,
     GROUP_KEYS,
-    GROUP_SYNONYMS,
-    SYNONYMS,
     TOPIC_KEYS,
     sentence_of,
 )

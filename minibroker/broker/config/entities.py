@@ -11,7 +11,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from minibroker.broker.config.keys import CLIENT_METRICS_KEYS, GROUP_KEYS, GROUP_SYNONYMS
+from minibroker.broker.config.key_rows import GROUP_SYNONYMS
+from minibroker.broker.config.keys import CLIENT_METRICS_KEYS, GROUP_KEYS
 from minibroker.kafka.config_keys import parse_value
 from minibroker.kafka.errors import ConfigError
 

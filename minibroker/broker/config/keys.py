@@ -1,12 +1,10 @@
 """The keys of brokers, topics, groups and client metrics subscriptions, and the reading of values.
 
-`keys.json` has a row for each key: name, type, default, allowed values, importance, how it may be
-altered, and a sentence. Keys that Kafka 4 brought have `since`, so that its server.properties start
-here; they and the keys that Kafka keeps to itself (`hidden`) are described only where they are set.
-`broker` names the broker keys that give the default of a topic's or group's key, with the factor to
-its unit. Defaults are texts as Kafka prints them, and a value is read when somebody asks for it,
-because a start needs some eighty of five hundred keys (`kafka.config_keys`). Sentences are read
-again when somebody asks for one: no start does, and in memory they are the larger half.
+`key_rows.py` has a row for each key. Keys that Kafka 4 brought are there too, so that its
+server.properties start here. Defaults are texts as Kafka prints them, and a value is read when
+somebody asks for it, because a start needs some eighty of five hundred keys (`kafka.config_keys`).
+`key_sentences.json` has the sentences. They are read when somebody asks for one: no start does, and
+in memory they are the larger half.
 
 Our defaults differ from Kafka's only where one development node needs it:
 
@@ -36,51 +34,29 @@ DynamicBrokerConfig, GroupConfig, ClientMetricsConfigs.
 
 from __future__ import annotations
 
-import json
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from minibroker.broker.config import key_rows
+from minibroker.broker.config.key_rows import SYNONYMS
 from minibroker.kafka.config_keys import ConfigKey
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
+
+    from minibroker.broker.config.key_rows import Row
 
 
-def _rows() -> dict[str, list[dict[str, Any]]]:
-    """Return scope → rows of `keys.json`."""
-    # A start does without pathlib.
-    with open(f"{__file__.rpartition('.')[0]}.json", "rb") as file:  # noqa: PTH123
-        scopes: dict[str, Any] = json.load(file)
-    scopes["broker"] = [row for group in scopes["broker"].values() for row in group]
-    return scopes
-
-
-def _table(rows: Iterable[Mapping[str, Any]]) -> dict[str, ConfigKey]:
+def _table(rows: Iterable[Row]) -> dict[str, ConfigKey]:
     """Return name → key, in the order of the rows."""
-    return {row["name"]: ConfigKey(row) for row in rows}
+    return {row[0]: ConfigKey(*row) for row in rows}
 
 
-_ROWS = _rows()
-BROKER_KEYS: Final = _table(_ROWS["broker"])
-TOPIC_KEYS: Final = _table(_ROWS["topic"])
-GROUP_KEYS: Final = _table(_ROWS["group"])
-CLIENT_METRICS_KEYS: Final = _table(_ROWS["client-metrics"])
+BROKER_KEYS: Final = _table(key_rows.BROKER)
+TOPIC_KEYS: Final = _table(key_rows.TOPIC)
+GROUP_KEYS: Final = _table(key_rows.GROUP)
+CLIENT_METRICS_KEYS: Final = _table(key_rows.CLIENT_METRICS)
 
-SYNONYMS: Final[dict[str, tuple[tuple[str, int], ...]]] = {
-    row["name"]: tuple(row["broker"].items()) for row in _ROWS["topic"] if "broker" in row
-}
-"""Topic key → broker keys that give its default, the strongest first, each with the factor to the
-topic key's unit. A key without an entry has no default of the broker.
-"""
-BROKER_SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
-    row["name"]: tuple(row["units"]) for row in _ROWS["broker"] if "units" in row
-}
-"""Broker key → all keys of this setting in their units, the strongest first."""
-GROUP_SYNONYMS: Final[dict[str, str]] = {
-    row["name"]: next(iter(row["broker"])) for row in _ROWS["group"] if "broker" in row
-}
-"""Group key → broker key that gives its default."""
-del _ROWS
 FEATURE_KEYS: Final = (
     "transaction.version",
     "group.version",
@@ -92,19 +68,19 @@ FEATURE_KEYS: Final = (
 @cache
 def _sentences() -> dict[tuple[str, str], str]:
     """Return (scope, key) → sentence."""
-    return {
-        (scope, row["name"]): row["doc"]
-        for scope, rows in _rows().items()
-        for row in rows
-        if "doc" in row
-    }
+    import json  # noqa: PLC0415  no start needs a sentence
+    from pathlib import Path  # noqa: PLC0415  as above
+
+    path = Path(__file__).with_name("key_sentences.json")
+    scopes: dict[str, dict[str, str]] = json.loads(path.read_bytes())
+    return {(scope, name): text for scope, part in scopes.items() for name, text in part.items()}
 
 
 def sentence_of(scope: str, name: str) -> str | None:
     """Return the sentence about one key of one scope, None for an unknown key.
 
     A topic's or group's key without a sentence of its own has that of the broker key that gives its
-    default. `keys.json` is read at the first request for a sentence.
+    default. The file of sentences is read at the first call.
     """
     sentences = _sentences()
     sentence = sentences.get((scope, name))

@@ -1,7 +1,7 @@
 """Defaults of settings as earlier and later releases of Kafka have them.
 
 A broker that passes for a release (`minibroker.advertised.kafka.version`) has the defaults of that
-release where the user sets nothing. `keys.json` has those of 3.9. Imported only by such a broker.
+release where the user sets nothing. `key_rows.py` has those of 3.9. Imported only by such a broker.
 
 Source: KafkaConfig of each release from 0.9.0 on; KIP-1030 for 4.0.
 """

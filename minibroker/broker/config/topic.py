@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from minibroker.broker.config.keys import SYNONYMS, TOPIC_KEYS
+from minibroker.broker.config.key_rows import SYNONYMS
+from minibroker.broker.config.keys import TOPIC_KEYS
 from minibroker.kafka.config_keys import default_value, parse_value, to_text
 from minibroker.kafka.errors import ConfigError
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.error_codes import ERROR_CODES, ErrorCode
 from minibroker.kafka.protocol.primitives import Reader, Writer
 from protocol_specs.codegen import __main__ as command
 from protocol_specs.codegen.__main__ import SPECS
@@ -192,7 +194,7 @@ def test_releases_out_of_order_are_refused() -> None:
 # The two tables: error codes and API keys.
 
 
-def test_error_codes_as_an_enum() -> None:
+def test_error_codes_as_numbers_with_names() -> None:
     rows = [
         {"code": -1, "name": "UNKNOWN_SERVER_ERROR", "retriable": False, "meaning": "A bug."},
         {"code": 0, "name": "NONE", "retriable": False, "meaning": "Fine."},
@@ -201,7 +203,10 @@ def test_error_codes_as_an_enum() -> None:
     namespace: dict[str, Any] = {"__name__": "codes"}
     exec(error_codes_source({"errors": rows}), namespace)
     codes = namespace["ErrorCode"]
-    assert [code.name for code in codes] == ["UNKNOWN_SERVER_ERROR", "NONE", "LATER"]
+    assert namespace["ERROR_CODES"] == {"UNKNOWN_SERVER_ERROR": -1, "NONE": 0, "LATER": 7}
+    assert all(code.name == name for name, code in namespace["ERROR_CODES"].items())
+    assert repr(codes.LATER) == "<ErrorCode.LATER: 7>"
+    assert f"{codes.LATER} {codes.LATER:3}" == "7   7"
     assert (codes.LATER.retriable, codes.NONE.retriable) == (True, False)
     assert codes(7).meaning == "Not yet."
     assert codes(8) is codes.UNKNOWN_SERVER_ERROR
@@ -209,11 +214,16 @@ def test_error_codes_as_an_enum() -> None:
         codes("LATER")
 
 
+def test_copies_of_an_error_code_are_the_code_itself() -> None:
+    code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert ErrorCode(6) is pickle.loads(pickle.dumps(code)) is deepcopy(code) is code
+
+
 def test_every_error_code_has_a_meaning() -> None:
     assert ErrorCode.NOT_LEADER_OR_FOLLOWER.retriable
     assert not ErrorCode.INVALID_TOPIC_EXCEPTION.retriable
-    assert all(code.meaning.endswith((".", ")")) for code in ErrorCode)
-    assert [int(code) for code in ErrorCode] == list(range(-1, len(ErrorCode) - 1))
+    assert all(code.meaning.endswith((".", ")")) for code in ERROR_CODES.values())
+    assert list(ERROR_CODES.values()) == list(range(-1, len(ERROR_CODES) - 1))
 
 
 def test_api_keys_as_constants_and_a_table(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ from minibroker.broker.config.entities import (
     parse_match,
     validate_group_config,
 )
-from minibroker.broker.config.keys import BROKER_KEYS, GROUP_SYNONYMS
+from minibroker.broker.config.key_rows import GROUP_SYNONYMS
+from minibroker.broker.config.keys import BROKER_KEYS
 from minibroker.kafka.errors import ConfigError
 
 

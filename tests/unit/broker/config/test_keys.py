@@ -1,4 +1,4 @@
-"""Keys: the rows of `keys.json`, synonyms, sentences, and texts that become values.
+"""Keys: the rows of `key_rows.py`, synonyms, sentences, and texts that become values.
 
 Names and defaults stand beside Kafka's in `tests/compat/test_config_tables.py`. A text is a value
 of its key's type inside its range, or a complaint in Kafka's shape.
@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import pytest
 
+from minibroker.broker.config.key_rows import BROKER_SYNONYMS, SYNONYMS
 from minibroker.broker.config.keys import (
     BROKER_KEYS,
-    BROKER_SYNONYMS,
     CLIENT_METRICS_KEYS,
     GROUP_KEYS,
-    SYNONYMS,
     TOPIC_KEYS,
     _sentences,
     sentence_of,
@@ -119,15 +118,7 @@ def test_a_topics_key_has_the_sentence_of_its_broker_key() -> None:
 
 
 def key(kind: str, allowed: str = "", default: str | None = None) -> ConfigKey:
-    return ConfigKey(
-        {
-            "name": "some.key",
-            "type": kind,
-            "default": default,
-            "allowed": allowed,
-            "importance": "high",
-        }
-    )
+    return ConfigKey("some.key", kind, default, allowed, "high")
 
 
 @pytest.mark.parametrize(
