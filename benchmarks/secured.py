@@ -37,7 +37,8 @@ from benchmarks.rows.load import parse_consumer, parse_producer, producer_comman
 from benchmarks.secured_clients import ITERATIONS, SALT, USER, salted_password
 from benchmarks.table import number
 from minibroker.broker.config.authorizers import ACL_AUTHORIZER
-from minibroker.broker.security.acls import Operation, PatternType, Permission, ResourceType
+from minibroker.broker.security.acl_words import PatternType, Permission
+from minibroker.broker.security.acls import Operation, ResourceType
 from tests.support import java, peers
 from tests.support.certificates import write_stores
 from tests.support.configured import ConfiguredMinibroker

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Final
 from minibroker.broker.broker_access import BrokerAccess
 from minibroker.broker.broker_listeners import BrokerListeners
 from minibroker.broker.cluster.cluster import Cluster, ClusterSettings
-from minibroker.broker.cluster.leader_balance import BalanceRule
 from minibroker.broker.config.dynamic import DynamicConfig
 from minibroker.broker.config.listener_changes import ADDRESS_KEYS
 from minibroker.broker.config_follower import ConfigFollower
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence
 
     from minibroker.broker.cluster.image import TopicImage
+    from minibroker.broker.cluster.leader_balance import BalanceRule
     from minibroker.broker.cluster.shared import TreeSession
     from minibroker.broker.cluster.tree import Tree
     from minibroker.broker.config.broker import BrokerConfig
@@ -188,7 +188,7 @@ class Broker:
             has_peers=self._has_peers,
         )
         self.partitions.on_role = replication.on_role
-        self.partitions.on_follower_fetch = replication.isr.note_fetch
+        self.partitions.on_follower_fetch = replication.note_fetch
         return replication
 
     def _make_failed_directories(self) -> FailedDirectories:
@@ -205,12 +205,20 @@ class Broker:
         self.partitions.on_storage_error = failed_directories.note
         return failed_directories
 
+    def _balance_rule(self) -> BalanceRule | None:
+        """Return the rule by which leaders return to preferred replicas, None without one."""
+        config = self.config
+        if not (self._has_peers and config.auto_leader_rebalance_enable):
+            return None
+        from minibroker.broker.cluster.leader_balance import BalanceRule  # noqa: PLC0415  for several
+
+        return BalanceRule(
+            config.leader_imbalance_check_interval_ms, config.leader_imbalance_per_broker_percentage
+        )
+
     def _make_cluster(self) -> Cluster:
         """Return the metadata, over ZooKeeper or the embedded tree."""
         config = self.config
-        balance = BalanceRule(
-            config.leader_imbalance_check_interval_ms, config.leader_imbalance_per_broker_percentage
-        )
         settings = ClusterSettings(
             cluster_id=config.cluster_id,
             rack=config.broker_rack,
@@ -222,7 +230,7 @@ class Broker:
             min_insync_replicas=config.min_insync_replicas,
             deletes_topics=config.delete_topic_enable,
             marks_recovery=config.inter_broker_protocol.marks_recovery,
-            balance=balance if config.auto_leader_rebalance_enable else None,
+            balance=self._balance_rule(),
             has_controller_requests=config.zookeeper_connect is not None,
         )
         return Cluster(

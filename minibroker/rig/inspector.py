@@ -13,7 +13,8 @@ from minibroker.broker.cluster.internal_topics import OFFSETS_TOPIC
 from minibroker.broker.cluster.updates import ClusterListener
 from minibroker.broker.partitions.partition import ACKS_ALL, LOG_END, READ_UNCOMMITTED
 from minibroker.broker.security.acl_entries import Acl, AclFilter
-from minibroker.broker.security.acls import Operation, PatternType, Permission, ResourceType
+from minibroker.broker.security.acl_words import PatternType, Permission
+from minibroker.broker.security.acls import Operation, ResourceType
 from minibroker.broker.slices import TimeSlice
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError

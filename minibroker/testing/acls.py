@@ -16,13 +16,8 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias
 
 from minibroker.broker.config.authorizers import ACL_AUTHORIZER, SUPER_USERS
 from minibroker.broker.security.acl_entries import Acl, Entry, Pattern
-from minibroker.broker.security.acls import (
-    CLUSTER_NAME,
-    Operation,
-    PatternType,
-    Permission,
-    ResourceType,
-)
+from minibroker.broker.security.acl_words import PatternType, Permission
+from minibroker.broker.security.acls import CLUSTER_NAME, Operation, ResourceType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

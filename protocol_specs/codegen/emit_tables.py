@@ -42,7 +42,7 @@ def api_keys_source(apis: list[ApiSpec]) -> str:
         "protocol_specs/apis/",
         "The table holds what the protocol has; what is served stands in the handlers' registry.",
     )
-    lines += ["from importlib import import_module", "from typing import Any, NamedTuple", ""]
+    lines += ["from importlib import import_module", "from typing import Any", ""]
     lines += [f"{api.name.upper()} = {api.key}" for api in sorted(apis, key=_by_key)]
     lines += [*_API_CLASS.split("\n"), "APIS: dict[int, Api] = {"]
     for api in sorted(apis, key=_by_key):
@@ -133,15 +133,26 @@ ERROR_CODES: dict[str, ErrorCode] = {name: _add(name, number) for name, number i
 
 _API_CLASS = '''
 
-class Api(NamedTuple):
+class Api:
     """One API: Kafka's name, our module in `protocol/messages`, first and last version."""
 
-    key: int
-    name: str
-    module: str
-    min_version: int
-    max_version: int
-    flexible_from: int | None
+    __slots__ = ("flexible_from", "key", "max_version", "min_version", "module", "name")
+
+    def __init__(  # noqa: PLR0917  the columns of a table
+        self,
+        key: int,
+        name: str,
+        module: str,
+        min_version: int,
+        max_version: int,
+        flexible_from: int | None,
+    ) -> None:
+        self.key = key
+        self.name = name
+        self.module = module
+        self.min_version = min_version
+        self.max_version = max_version
+        self.flexible_from = flexible_from
 
 '''
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from minibroker.broker.config.authorizers import ACL_AUTHORIZER
-from minibroker.broker.security.acls import Operation, PatternType, Permission, ResourceType
+from minibroker.broker.security.acl_words import PatternType, Permission
+from minibroker.broker.security.acls import Operation, ResourceType
 from minibroker.kafka.error_codes import ErrorCode
 from tests.compat_cluster.securing import Login
 from tests.compat_cluster.three_brokers import IDS, SETTINGS, ThreeBrokers

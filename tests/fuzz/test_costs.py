@@ -27,14 +27,8 @@ from minibroker.broker.handlers import fetch
 from minibroker.broker.handlers.appends import short_way
 from minibroker.broker.handlers.registry import supported_versions
 from minibroker.broker.security.acl_entries import Entry, Pattern
-from minibroker.broker.security.acls import (
-    WILDCARD,
-    WILDCARD_PRINCIPAL,
-    Operation,
-    PatternType,
-    Permission,
-    ResourceType,
-)
+from minibroker.broker.security.acl_words import PatternType, Permission
+from minibroker.broker.security.acls import WILDCARD, WILDCARD_PRINCIPAL, Operation, ResourceType
 from minibroker.broker.server import decoder, dispatch
 from minibroker.kafka.protocol.api_keys import APIS
 from minibroker.kafka.protocol.header import write_request_header

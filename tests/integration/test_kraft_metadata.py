@@ -17,7 +17,8 @@ from confluent_kafka import KafkaError as ConfluentError
 from confluent_kafka import TopicPartition as Place
 
 from minibroker.broker.security.acl_entries import Acl, Entry, Pattern
-from minibroker.broker.security.acls import Operation, PatternType, Permission, ResourceType
+from minibroker.broker.security.acl_words import PatternType, Permission
+from minibroker.broker.security.acls import Operation, ResourceType
 from minibroker.broker.storage import names
 from minibroker.broker.storage.files import REAL_FILES
 from minibroker.broker.storage.log_directory import (

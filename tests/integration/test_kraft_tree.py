@@ -14,7 +14,8 @@ import pytest
 from minibroker.broker.cluster.zookeeper import ZooKeeperTree
 from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.security.acl_entries import Acl, Entry, Pattern
-from minibroker.broker.security.acls import Operation, PatternType, Permission, ResourceType
+from minibroker.broker.security.acl_words import PatternType, Permission
+from minibroker.broker.security.acls import Operation, ResourceType
 from minibroker.kafka.ids import ANONYMOUS, TopicId
 from minibroker.kafka.protocol.messages.metadata import MetadataRequest
 from minibroker.kafka.scram import credential, credential_of

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.broker.handlers.common.permissions import PART_NEEDS, REQUEST_NEEDS
+from minibroker.broker.handlers.common.permissions import REQUEST_NEEDS
 from minibroker.broker.handlers.registry import HANDLERS
 from minibroker.kafka.protocol.api_keys import (
     API_VERSIONS,
@@ -28,6 +28,7 @@ from minibroker.kafka.protocol.api_keys import (
 from minibroker.testing import Broker, Cluster
 from tests.golden.record_permissions import AUTHORIZERS, RECORDED
 from tests.support.broker_permission_cases import BROKER_CASES, EVERY_CASE
+from tests.support.part_needs import PART_NEEDS
 from tests.support.permission_cases import CASES, PLAINTEXT, SASL, SETTINGS, World, in_order, play
 
 if TYPE_CHECKING:

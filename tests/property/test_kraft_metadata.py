@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minibroker.broker.security.acl_entries import Acl, Entry, Pattern
-from minibroker.broker.security.acls import Operation, PatternType, Permission, ResourceType
+from minibroker.broker.security.acl_words import PatternType, Permission
+from minibroker.broker.security.acls import Operation, ResourceType
 from minibroker.broker.security.tokens import Token
 from minibroker.broker.storage import names
 from minibroker.broker.storage.files import REAL_FILES

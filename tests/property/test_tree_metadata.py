@@ -23,7 +23,8 @@ from minibroker.broker.cluster.tree import ensure_node
 from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.quotas.limits import CLIENT_KEYS, CONNECTION_RATE
 from minibroker.broker.security.acl_entries import Acl, Entry, Pattern
-from minibroker.broker.security.acls import RESOURCE_TYPES, Operation, PatternType, Permission
+from minibroker.broker.security.acl_words import PatternType, Permission
+from minibroker.broker.security.acls import RESOURCE_TYPES, Operation
 from minibroker.broker.security.tokens import Token
 from minibroker.clock import SystemClock
 from minibroker.kafka.ids import TopicId

@@ -61,7 +61,7 @@ def new_cluster(tree: Tree, listener: Recorder, broker_id: int = 0, **options: A
     """Return a cluster of one broker, not started. `options`: those of `ClusterSettings`, and what
     else `Cluster` takes.
     """
-    names = options.keys() & set(ClusterSettings._fields)
+    names = options.keys() & set(ClusterSettings.__slots__)
     cluster = Cluster(
         broker_id=broker_id,
         tree=tree,

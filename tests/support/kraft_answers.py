@@ -9,7 +9,8 @@ import asyncio
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from minibroker.broker.security.acl_entries import Acl, Entry, Pattern
-from minibroker.broker.security.acls import Operation, PatternType, Permission, ResourceType
+from minibroker.broker.security.acl_words import PatternType, Permission
+from minibroker.broker.security.acls import Operation, ResourceType
 from minibroker.broker.security.tokens import Token
 from minibroker.client.sasl import ScramClient
 from minibroker.kafka.error_codes import ErrorCode

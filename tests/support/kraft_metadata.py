@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from minibroker.broker.security.acl_entries import Acl, Entry, Pattern
-from minibroker.broker.security.acls import Operation, PatternType, Permission, ResourceType
+from minibroker.broker.security.acl_words import PatternType, Permission
+from minibroker.broker.security.acls import Operation, ResourceType
 from minibroker.broker.security.tokens import Token
 from minibroker.kafka.ids import TopicId
 from minibroker.kafka.scram import HASHES, ScramCredential, credential, credential_of

@@ -50,7 +50,7 @@ class AdminNodes:
         controller: Controller,
         states: PartitionStates,
         *,
-        reassignments: Reassignments,
+        reassignments: Callable[[], Reassignments],
         deletions: Deletions,
     ) -> None:
         # Constant after construction.
@@ -116,7 +116,7 @@ class AdminNodes:
         open_targets = {
             name: target
             for name, target in targets.items()
-            if self._reassignments.is_under_way(name, target)
+            if self._reassignments().is_under_way(name, target)
         }
         self.has_moves = bool(open_targets)
         if not open_targets:
@@ -127,7 +127,7 @@ class AdminNodes:
 
     async def _begin_move(self, name: TopicPartition, target: list[int]) -> None:
         try:
-            await self._reassignments.begin(name, target)
+            await self._reassignments().begin(name, target)
         except KafkaError as error:
             if error.code == ErrorCode.NOT_CONTROLLER:
                 raise

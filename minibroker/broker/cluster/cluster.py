@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from minibroker.broker.cluster import paths
 from minibroker.broker.cluster.admin_nodes import AdminNodes
@@ -28,12 +29,10 @@ from minibroker.broker.cluster.election import Election
 from minibroker.broker.cluster.features import ELIGIBLE_LEADER_REPLICAS, Features
 from minibroker.broker.cluster.follow import TreeFollower
 from minibroker.broker.cluster.image import BrokerInfo, Endpoint, MetadataImage
-from minibroker.broker.cluster.leader_balance import LeaderBalancer
 from minibroker.broker.cluster.leadership import Leadership
 from minibroker.broker.cluster.partition_states import PartitionStates
 from minibroker.broker.cluster.producer_ids import ProducerIds
 from minibroker.broker.cluster.registration import Registration, create_parents, get_cluster_id
-from minibroker.broker.cluster.requests import ControllerRequests
 from minibroker.broker.cluster.restart import leave_last_run, let_others_lead
 from minibroker.broker.cluster.topics import Topics
 from minibroker.broker.cluster.tree import TreeError
@@ -47,10 +46,11 @@ if TYPE_CHECKING:
     from minibroker.broker.cluster.configs import Edit
     from minibroker.broker.cluster.controller import AllowsUnclean
     from minibroker.broker.cluster.deletions import AskBroker, DeleteLogs
-    from minibroker.broker.cluster.features import FeatureUpdate
+    from minibroker.broker.cluster.feature_update import FeatureUpdate
     from minibroker.broker.cluster.image import TopicImage
-    from minibroker.broker.cluster.leader_balance import BalanceRule
+    from minibroker.broker.cluster.leader_balance import BalanceRule, LeaderBalancer
     from minibroker.broker.cluster.reassignment import Reassignments
+    from minibroker.broker.cluster.requests import ControllerRequests
     from minibroker.broker.cluster.tree import Tree
     from minibroker.broker.cluster.updates import ClusterListener
     from minibroker.broker.timers import Timers
@@ -75,32 +75,63 @@ AWAY_S: Final = 0.1
 """Pause between two tries of a start while the tree does not answer."""
 
 
-class ClusterSettings(NamedTuple):
+class ClusterSettings:
     """The settings of one broker's membership. Constant."""
 
-    rack: str | None = None
-    """`broker.rack`."""
-    cluster_id: str | None = None
-    """The id to propose when the tree has none (from meta.properties); None: a new one."""
-    registration_timeout_s: float = 25.0
-    """Time to wait for a registration that a killed process left: a little more than
-    `zookeeper.session.timeout.ms`."""
-    kafka_release: str | None = None
-    """The release that this broker passes for, None for the newest."""
-    feature_levels: Mapping[str, int] | None = None
-    """Levels of features that nobody changed yet; None: the release's own."""
-    min_insync_replicas: int = 1
-    """The static `min.insync.replicas`, for the whole cluster once eligible leader replicas are in
-    force."""
-    deletes_topics: bool = True
-    """`delete.topic.enable`."""
-    marks_recovery: bool = True
-    """See `Controller`."""
-    balance: BalanceRule | None = None
-    """The rule by which leaders return to preferred replicas; None: only when asked."""
-    has_controller_requests: bool = False
-    """A controller that is another broker sends this one the state of partitions: brokers are
-    processes of their own. Else every broker follows the tree."""
+    __slots__ = (
+        "balance",
+        "cluster_id",
+        "deletes_topics",
+        "feature_levels",
+        "has_controller_requests",
+        "kafka_release",
+        "marks_recovery",
+        "min_insync_replicas",
+        "rack",
+        "registration_timeout_s",
+    )
+
+    def __init__(
+        self,
+        *,
+        rack: str | None = None,
+        cluster_id: str | None = None,
+        registration_timeout_s: float = 25.0,
+        kafka_release: str | None = None,
+        feature_levels: Mapping[str, int] | None = None,
+        min_insync_replicas: int = 1,
+        deletes_topics: bool = True,
+        marks_recovery: bool = True,
+        balance: BalanceRule | None = None,
+        has_controller_requests: bool = False,
+    ) -> None:
+        """Take the settings.
+
+        Args:
+            rack: `broker.rack`.
+            cluster_id: proposed when the tree has none (from meta.properties); None: a new one.
+            registration_timeout_s: time to wait for a registration that a killed process left: a
+                little more than `zookeeper.session.timeout.ms`.
+            kafka_release: the release that this broker passes for, None for the newest.
+            feature_levels: levels of features that nobody changed yet; None: the release's own.
+            min_insync_replicas: the static `min.insync.replicas`, for the whole cluster once
+                eligible leader replicas are in force.
+            deletes_topics: `delete.topic.enable`.
+            marks_recovery: see `Controller`.
+            balance: the rule by which leaders return to preferred replicas; None: only when asked.
+            has_controller_requests: a controller that is another broker sends this one the state of
+                partitions: brokers are processes of their own. Else every broker follows the tree.
+        """
+        self.rack = rack
+        self.cluster_id = cluster_id
+        self.registration_timeout_s = registration_timeout_s
+        self.kafka_release = kafka_release
+        self.feature_levels = feature_levels
+        self.min_insync_replicas = min_insync_replicas
+        self.deletes_topics = deletes_topics
+        self.marks_recovery = marks_recovery
+        self.balance = balance
+        self.has_controller_requests = has_controller_requests
 
 
 DEFAULT_SETTINGS: Final = ClusterSettings()
@@ -185,8 +216,6 @@ class Cluster:
         )
         self._admin_nodes = self._make_admin_nodes()
         self._follower = self._make_follower()
-        self.requests = ControllerRequests(context, self._follower, self._registration)
-        """Requests of another broker that is the controller."""
         self._is_open = False
 
     def _make_controller(self, allows_unclean: AllowsUnclean | None) -> Controller:
@@ -202,6 +231,9 @@ class Cluster:
         rule = self._settings.balance
         if rule is None or timers is None:
             return None
+        # A broker alone does without.
+        from minibroker.broker.cluster.leader_balance import LeaderBalancer  # noqa: PLC0415
+
         return LeaderBalancer(
             self._context, self._election, self._controller, timers=timers, rule=rule
         )
@@ -211,7 +243,7 @@ class Cluster:
             self._context,
             self._controller,
             self._states,
-            reassignments=self.reassignments,
+            reassignments=lambda: self.reassignments,
             deletions=self._deletions,
         )
 
@@ -225,9 +257,13 @@ class Cluster:
             deletions=self._deletions,
             admin_nodes=self._admin_nodes,
             features=self.features,
-            finish_moves=self.reassignments.finish,
+            finish_moves=self._finish_moves,
             has_controller_requests=self._settings.has_controller_requests,
         )
+
+    async def _finish_moves(self, topic: str) -> None:
+        """End the moves of a topic's partitions that are done."""
+        await self.reassignments.finish(topic)
 
     # Life
 
@@ -457,6 +493,14 @@ class Cluster:
                 await self._follower.catch_up()
                 await self._deletions.resume()
                 await self._controller.settle()
+
+    @cached_property
+    def requests(self) -> ControllerRequests:
+        """Return what takes the requests of another broker that is the controller."""
+        # A broker alone gets none.
+        from minibroker.broker.cluster.requests import ControllerRequests  # noqa: PLC0415
+
+        return ControllerRequests(self._context, self._follower, self._registration)
 
     @property
     def reassignments(self) -> Reassignments:

@@ -24,7 +24,7 @@ import asyncio
 import logging
 import os
 import sqlite3
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from minibroker.broker import system
 from minibroker.broker.cluster.tree import (
@@ -115,18 +115,21 @@ def _key(path: str) -> tuple[str, str]:
     return parent or "/", name
 
 
-class _Transaction(NamedTuple):
+class _Transaction:
     """One transaction under way."""
 
-    db: sqlite3.Connection
-    zxid: int
-    now_ms: int
-    session_id: int
-    """Owner of the ephemeral nodes."""
-    new_paths: set[str]
-    """The lasting nodes that it created."""
-    new_rows: list[tuple[str, str, bytes, int, int, int]]
-    """Rows of created nodes that are not in the database yet."""
+    __slots__ = ("db", "new_paths", "new_rows", "now_ms", "session_id", "zxid")
+
+    def __init__(self, db: sqlite3.Connection, zxid: int, now_ms: int, session_id: int) -> None:
+        self.db = db
+        self.zxid = zxid
+        self.now_ms = now_ms
+        self.session_id = session_id
+        """Owner of the ephemeral nodes."""
+        self.new_paths: set[str] = set()
+        """The lasting nodes that it created."""
+        self.new_rows: list[tuple[str, str, bytes, int, int, int]] = []
+        """Rows of created nodes that are not in the database yet."""
 
 
 class EmbeddedTree:
@@ -408,7 +411,7 @@ class EmbeddedTree:
         """Do all in one transaction, or none; ephemeral nodes are that session's."""
         db = self._database()
         zxid = self._zxid + 1
-        transaction = _Transaction(db, zxid, self._clock.now_ms(), session_id, set(), [])
+        transaction = _Transaction(db, zxid, self._clock.now_ms(), session_id)
         results: list[str | int] = []
         try:
             db.execute("BEGIN IMMEDIATE")

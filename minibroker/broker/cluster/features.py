@@ -20,7 +20,7 @@ Source: Kafka FeatureControlManager, QuorumFeatures, Feature and its enums; Feat
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.cluster import paths
 from minibroker.broker.cluster.codecs import decode_features, encode_features
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from minibroker.broker.cluster.context import ClusterContext
+    from minibroker.broker.cluster.feature_update import FeatureUpdate
 
 TRANSACTION_VERSION: Final = "transaction.version"
 GROUP_VERSION: Final = "group.version"
@@ -52,15 +53,6 @@ _NEWEST_RELEASE: Final = "4.4"
 _WITH_ELR: Final = 27
 """Metadata version of 4.1, from which on a cluster may have eligible leader replicas."""
 _LEVEL_MIN: Final = -1
-
-
-class FeatureUpdate(NamedTuple):
-    """One change that a client asks for."""
-
-    name: str
-    level: int
-    """0 takes the feature out of force."""
-    kind: int
 
 
 def initial_levels(

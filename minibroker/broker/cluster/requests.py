@@ -26,7 +26,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from minibroker.broker.cluster import paths
 from minibroker.broker.cluster.codecs import PartitionState, decode_large_topic
 from minibroker.broker.cluster.image import NO_CONTROLLER
-from minibroker.broker.cluster.updates import STATES_PER_STEP, SentState
+from minibroker.broker.cluster.sent_state import SentState
+from minibroker.broker.cluster.updates import STATES_PER_STEP
 from minibroker.broker.evidence import EvidenceKind, deletion_request
 from minibroker.broker.slices import TimeSlice
 from minibroker.kafka.error_codes import ErrorCode

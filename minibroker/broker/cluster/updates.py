@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.cluster.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
 from minibroker.broker.slices import TimeSlice, collect
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from minibroker.broker.cluster.codecs import PartitionState, TopicAssignment
     from minibroker.broker.cluster.image import BrokerInfo
+    from minibroker.broker.cluster.sent_state import SentState
     from minibroker.broker.evidence import DeletionEvidence
     from minibroker.kafka.ids import TopicId, TopicPartition
 
@@ -117,18 +118,6 @@ class BrokerLists:
 STATES_PER_STEP: Final = 4
 """Partitions that are applied before others may have the loop. Each makes a log on its leader, so
 these take half a millisecond."""
-
-
-class SentState(NamedTuple):
-    """A partition's state as a controller sends it."""
-
-    state: PartitionState
-    partition_epoch: int
-    replicas: list[int]
-    adding: list[int] | None = None
-    """None where the request does not say it, as is `removing`, `offline`."""
-    removing: list[int] | None = None
-    offline: list[int] | None = None
 
 
 class ClusterListener:

@@ -5,7 +5,7 @@ Source: Kafka AclAuthorizer.configure, StandardAuthorizer.configure.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from minibroker.kafka.errors import ConfigError
 
@@ -22,14 +22,19 @@ AUTHORIZER_KEYS: Final = frozenset({SUPER_USERS, ALLOWS_UNLISTED})
 """Keys that Kafka's authorizers read by themselves: no table of Kafka's has them."""
 
 
-class AuthorizerSettings(NamedTuple):
-    """The settings of the authorizer."""
+class AuthorizerSettings:
+    """The settings of the authorizer. Constant."""
 
-    class_name: str
-    super_users: frozenset[str]
-    """Principals that may do everything: `User:admin`."""
-    allows_unlisted: bool
-    """True if everyone may do everything to a resource that no ACL is about."""
+    __slots__ = ("allows_unlisted", "class_name", "super_users")
+
+    def __init__(
+        self, class_name: str, super_users: frozenset[str], *, allows_unlisted: bool
+    ) -> None:
+        self.class_name = class_name
+        self.super_users = super_users
+        """Principals that may do everything: `User:admin`."""
+        self.allows_unlisted = allows_unlisted
+        """True if everyone may do everything to a resource that no ACL is about."""
 
 
 def parse_authorizer(class_name: str, settings: Mapping[str, str]) -> AuthorizerSettings | None:
@@ -48,7 +53,7 @@ def parse_authorizer(class_name: str, settings: Mapping[str, str]) -> Authorizer
             f"authorizer.class.name={class_name}: no Java class is loaded. minibroker has the rules"
             f" of {ACL_AUTHORIZER} and {STANDARD_AUTHORIZER}; name one of them, or none"
         )
-    return AuthorizerSettings(class_name, users, allows == "true")
+    return AuthorizerSettings(class_name, users, allows_unlisted=allows == "true")
 
 
 def parse_super_users(text: str) -> frozenset[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from minibroker.broker.config.dynamic import ConfigEntry, Layer
+from minibroker.broker.config.entries import ConfigEntry, Layer
 from minibroker.broker.config.key_rows import BROKER_SYNONYMS, GROUP_SYNONYMS, SYNONYMS
 from minibroker.broker.config.keys import (
     BROKER_KEYS,

@@ -15,7 +15,7 @@ Source: Kafka DynamicBrokerConfig (order of precedence), ConfigHandler.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.config.topic import TopicConfig, broker_topic_values, topic_config
@@ -23,6 +23,8 @@ from minibroker.kafka.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from minibroker.broker.config.entries import ConfigEntry
 
     class ConfigListener(Protocol):
         """A listener for changes. Called at once, on the loop."""
@@ -48,29 +50,6 @@ PASSWORD_KEYS: Final = (
 """Settings that may be altered and that the metadata tree keeps encoded."""
 _SHARED_MAX: Final = 256  # different sets of topic values that are remembered
 logger = logging.getLogger(__name__)
-
-
-class Layer(NamedTuple):
-    """One place that gives a value: the key's name there, the text (None for a secret)."""
-
-    name: str
-    value: str | None
-    source: int
-
-
-class ConfigEntry(NamedTuple):
-    """One setting in an answer of DescribeConfigs; `describe` makes it.
-
-    `type` is a type's name of `keys`, "" for an unknown key.
-    """
-
-    name: str
-    value: str | None
-    type: str
-    source: int
-    is_sensitive: bool
-    read_only: bool
-    layers: list[Layer]
 
 
 def is_password(name: str) -> bool:

@@ -57,7 +57,7 @@ from minibroker.kafka.protocol.messages.describe_configs import (
 )
 
 if TYPE_CHECKING:
-    from minibroker.broker.config.dynamic import ConfigEntry
+    from minibroker.broker.config.entries import ConfigEntry
     from minibroker.broker.handlers.common.context import RequestContext, Services
     from minibroker.broker.slices import Steps
 

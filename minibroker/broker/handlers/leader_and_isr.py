@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from minibroker.broker.cluster.codecs import PartitionState
 from minibroker.broker.cluster.requests import SentTopic
-from minibroker.broker.cluster.updates import SentState
+from minibroker.broker.cluster.sent_state import SentState
 from minibroker.broker.handlers.common.encoded_struct import EncodedStruct
 from minibroker.broker.slices import TimeSlice, collect, end_in_slices
 from minibroker.kafka.error_codes import ErrorCode

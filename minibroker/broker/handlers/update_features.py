@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minibroker.broker.cluster.features import FeatureUpdate
+from minibroker.broker.cluster.feature_update import FeatureUpdate
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CoordinationError, KafkaError
 from minibroker.kafka.protocol.messages.update_features import (

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 from minibroker.broker.cluster.codecs import PartitionState
 from minibroker.broker.cluster.requests import LEADER_DURING_DELETE, SentTopic
-from minibroker.broker.cluster.updates import SentState
+from minibroker.broker.cluster.sent_state import SentState
 from minibroker.broker.slices import TimeSlice
 from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicId
 from minibroker.kafka.protocol.messages.update_metadata import (

@@ -49,7 +49,7 @@ import asyncio
 import logging
 from collections import Counter, defaultdict, deque
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict, Unpack
+from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.slices import run_in_slices
 from minibroker.broker.storage.removals import RemoveTask
@@ -57,6 +57,7 @@ from minibroker.kafka.errors import StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import TypeAlias, TypedDict, Unpack
 
     from minibroker.broker.config.broker import BrokerConfig
     from minibroker.broker.config.dynamic import DynamicConfig
@@ -72,6 +73,19 @@ if TYPE_CHECKING:
     from minibroker.kafka.errors import MinibrokerError
     from minibroker.kafka.ids import TopicPartition
 
+    class CheckParts(TypedDict):
+        """The parts of a broker that a check needs."""
+
+        logs: LogManager
+        dynamic: DynamicConfig
+        clock: Clock
+        timers: Timers
+        on_error: Callable[[StorageError], None]
+        """Gets what a disk refused."""
+
+    _Cold: TypeAlias = tuple[PartitionLog, list[Segment], int]
+    """A log whose files have to be read before the decision: segments, `retention.ms`."""
+
 
 logger = logging.getLogger(__name__)
 
@@ -82,17 +96,6 @@ LOGS_A_CHECKPOINT: Final = 256
 """
 NEVER_MS: Final = 1 << 53
 """An interval beyond this (some 285,000 years) is none."""
-
-
-class CheckParts(TypedDict):
-    """The parts of a broker that a check needs."""
-
-    logs: LogManager
-    dynamic: DynamicConfig
-    clock: Clock
-    timers: Timers
-    on_error: Callable[[StorageError], None]
-    """Gets what a disk refused."""
 
 
 class LogCheck:
@@ -131,14 +134,6 @@ class LogCheck:
         self._remaining_logs = None
         if self._timer is not None:
             self._timer.cancel()
-
-
-class _Cold(NamedTuple):
-    """A log whose files have to be read before the decision."""
-
-    log: PartitionLog
-    segments: list[Segment]
-    retention_ms: int
 
 
 class RetentionCheck(LogCheck):
@@ -207,7 +202,7 @@ class RetentionCheck(LogCheck):
                 continue
             segments = retention.unsurveyed(list(log.segments), log.config)
             if segments:
-                cold[log.log_directory].append(_Cold(log, segments, log.config.retention_ms))
+                cold[log.log_directory].append((log, segments, log.config.retention_ms))
             else:
                 warm.append(log)
         for path, logs in cold.items():
@@ -238,7 +233,7 @@ class RetentionCheck(LogCheck):
                     failures.append((log, error))
 
         self._surveys[path] += 1
-        logs = [candidate.log for candidate in cold]
+        logs = [log for log, _, _ in cold]
         disk.worker.run_reported(read, partial(self._surveyed, path, logs, surveys, failures))
 
     def _surveyed(

@@ -21,7 +21,6 @@ from minibroker.broker.cluster.updates import ClusterListener
 from minibroker.broker.evidence import moved_replica
 from minibroker.broker.partitions.append_queue import AppendQueue
 from minibroker.broker.partitions.leaving_logs import PendingDeletions, keep_missing, keep_ownerless
-from minibroker.broker.partitions.replicas import FollowerId, ReplicaRules
 from minibroker.broker.partitions.role import (
     NO_EPOCH,
     Follower,
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
     from minibroker.broker.evidence import DeletionEvidence
     from minibroker.broker.partitions.checking import Checker
     from minibroker.broker.partitions.partition import Partition
+    from minibroker.broker.partitions.replicas import FollowerId, ReplicaRules
     from minibroker.broker.storage.log_directory import LogDirectory
     from minibroker.broker.storage.log_manager import LogManager
     from minibroker.broker.storage.partition_log import PartitionLog
@@ -132,6 +132,7 @@ class PartitionManager(ClusterListener):
         "_image",
         "_logs",
         "_on_change",
+        "_replica_rules",
         "_role_listeners",
         "_topics",
         "_workers",
@@ -141,7 +142,6 @@ class PartitionManager(ClusterListener):
         "on_follower_fetch",
         "on_role",
         "on_storage_error",
-        "replica_rules",
     )
 
     def __init__(
@@ -179,13 +179,8 @@ class PartitionManager(ClusterListener):
             on_failed=self._say_failed,
         )
         self._checker: Checker | None = None
-        self.replica_rules = ReplicaRules(
-            broker_id,
-            logs.clock.now_ms,
-            lambda: dynamic.broker.replica_lag_time_max_ms,
-            lambda: image().brokers,
-        )
-        """How leaders judge their followers."""
+        self._replica_rules: ReplicaRules | None = None
+        """How leaders judge their followers. Made with the first role."""
         self.on_role: Callable[[Partition], None] = _have_no_followers
         """Told of each role that a partition with a log takes (`replication`)."""
         self.on_follower_fetch: Callable[[Partition, FollowerId], None] = _ignore_follower
@@ -714,6 +709,20 @@ class PartitionManager(ClusterListener):
         partition = _partition_type()(self.appends, topic=topic, index=index, topic_id=topic_id)
         self._topics.setdefault(topic, {})[index] = partition
         return partition
+
+    @property
+    def replica_rules(self) -> ReplicaRules:
+        """Return how leaders judge their followers; the first call imports and makes it."""
+        if self._replica_rules is None:
+            from minibroker.broker.partitions.replicas import ReplicaRules  # noqa: PLC0415  see above
+
+            self._replica_rules = ReplicaRules(
+                self._broker_id,
+                self._logs.clock.now_ms,
+                lambda: self._dynamic.broker.replica_lag_time_max_ms,
+                lambda: self._image().brokers,
+            )
+        return self._replica_rules
 
     @property
     def checker(self) -> Checker:

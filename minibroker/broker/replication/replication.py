@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from minibroker.broker.cluster.image import NO_LEADER
 from minibroker.broker.partitions.role import Follower, Leader
-from minibroker.broker.replication.isr import IsrKeeper
 from minibroker.kafka.ids import TopicPartition
 
 if TYPE_CHECKING:
@@ -23,9 +22,11 @@ if TYPE_CHECKING:
     from minibroker.broker.config.dynamic import DynamicConfig
     from minibroker.broker.partitions.manager import PartitionManager
     from minibroker.broker.partitions.partition import Partition
+    from minibroker.broker.partitions.replicas import FollowerId
     from minibroker.broker.peers import PeerClient
     from minibroker.broker.quotas.replication_quota import ReplicationQuota
     from minibroker.broker.replication.fetcher import Fetcher
+    from minibroker.broker.replication.isr import IsrKeeper
     from minibroker.broker.replication.isr_requests import IsrRequests
     from minibroker.broker.timers import Timers
 
@@ -37,14 +38,16 @@ class Replication:
         "_cluster",
         "_config",
         "_controller_peers",
+        "_dynamic",
         "_fetchers",
         "_is_closed",
         "_is_stopping",
+        "_isr",
         "_isr_requests",
         "_partitions",
         "_peers",
         "_quota",
-        "isr",
+        "_timers",
     )
 
     def __init__(
@@ -63,10 +66,13 @@ class Replication:
         """
         if has_peers:
             import_module("minibroker.broker.replication.fetcher")
+            import_module("minibroker.broker.replication.isr")
             import_module("minibroker.broker.peers")
         self._cluster = cluster
         self._partitions = partitions
         self._config = config
+        self._dynamic = dynamic
+        self._timers = timers
         self._quota = quota
         self._is_closed = False
         self._is_stopping = False
@@ -75,13 +81,22 @@ class Replication:
         """Broker id of a leader → what fetches from it."""
         self._controller_peers: PeerClient | None = None
         self._isr_requests: IsrRequests | None = None
-        self.isr = IsrKeeper(
-            cluster=cluster,
-            partitions=partitions,
-            dynamic=dynamic,
-            timers=timers,
-            requests=self._requests,
-        )
+        self._isr: IsrKeeper | None = None
+
+    @property
+    def isr(self) -> IsrKeeper:
+        """Return what keeps the ISR of partitions that are led here; the first call makes it."""
+        if self._isr is None:
+            from minibroker.broker.replication.isr import IsrKeeper  # noqa: PLC0415  see above
+
+            self._isr = IsrKeeper(
+                cluster=self._cluster,
+                partitions=self._partitions,
+                dynamic=self._dynamic,
+                timers=self._timers,
+                requests=self._requests,
+            )
+        return self._isr
 
     def on_role(self, partition: Partition) -> None:
         """Follow the leader that a partition has now, and no other."""
@@ -105,6 +120,10 @@ class Replication:
         if leader != NO_LEADER:
             self._fetcher(leader).add(name, partition)
         return leader
+
+    def note_fetch(self, partition: Partition, follower: FollowerId) -> None:
+        """Take a follower that fetched into the ISR, if it has caught up."""
+        self.isr.note_fetch(partition, follower)
 
     def prepare_stop(self) -> None:
         """Follow no partition any more once this broker has left its ISR.
@@ -167,7 +186,8 @@ class Replication:
     async def close(self) -> None:
         """Fetch nothing any more."""
         self._is_closed = True
-        await self.isr.close()
+        if self._isr is not None:
+            await self._isr.close()
         if self._isr_requests is not None:
             await self._isr_requests.close()
         for fetcher in self._fetchers.values():

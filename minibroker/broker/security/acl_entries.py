@@ -10,13 +10,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from minibroker.broker.security.acls import (
-    WILDCARD,
-    Operation,
-    PatternType,
-    Permission,
-    ResourceType,
-)
+from minibroker.broker.security.acl_words import PatternType, Permission
+from minibroker.broker.security.acls import WILDCARD, Operation, ResourceType
 
 
 class Pattern(NamedTuple):

@@ -14,15 +14,13 @@ import json
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from minibroker.broker.security.acl_entries import Entry, Pattern
-from minibroker.broker.security.acls import (
-    RESOURCE_TYPES,
-    Operation,
+from minibroker.broker.security.acl_words import (
     PatternType,
     Permission,
-    ResourceType,
     from_stored_name,
     stored_name,
 )
+from minibroker.broker.security.acls import RESOURCE_TYPES, Operation, ResourceType
 from minibroker.kafka.errors import CoordinationError
 
 if TYPE_CHECKING:

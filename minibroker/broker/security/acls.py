@@ -1,16 +1,15 @@
-"""The words of Kafka's ACLs: resources, operations, kinds of patterns, permissions. Pure.
+"""The resources and operations of Kafka's ACLs. Pure.
 
-Every broker asks with these words whether a client may do something. `acl_entries` makes ACLs of
-them, which few brokers have.
+Every broker asks with these words whether a client may do something. `acl_words` has the others,
+and `acl_entries` makes ACLs of them, which few brokers have.
 
-Source: Kafka ResourceType, PatternType, AclOperation, AclPermissionType (codes), SecurityUtils
-(names).
+Source: Kafka ResourceType, AclOperation (codes).
 """
 
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Final, TypeVar
+from typing import Final
 
 WILDCARD: Final = "*"
 """As the name of a literal pattern: every resource of the type. As a host: every host."""
@@ -32,16 +31,6 @@ class ResourceType(IntEnum):
     TRANSACTIONAL_ID = 5
     DELEGATION_TOKEN = 6
     USER = 7
-
-
-class PatternType(IntEnum):
-    """The ways in which a pattern names resources. ANY and MATCH stand in filters only."""
-
-    UNKNOWN = 0
-    ANY = 1
-    MATCH = 2
-    LITERAL = 3
-    PREFIXED = 4
 
 
 class Operation(IntEnum):
@@ -66,17 +55,6 @@ class Operation(IntEnum):
     DESCRIBE_TOKENS = 14
     TWO_PHASE_COMMIT = 15
 
-
-class Permission(IntEnum):
-    """The two things that an ACL may say. ANY stands in filters."""
-
-    UNKNOWN = 0
-    ANY = 1
-    DENY = 2
-    ALLOW = 3
-
-
-Word = TypeVar("Word", ResourceType, PatternType, Operation, Permission)
 
 RESOURCE_TYPES: Final = tuple(kind for kind in ResourceType if kind >= ResourceType.TOPIC)
 """The types that an ACL may name."""
@@ -124,24 +102,3 @@ IMPLYING_OPERATIONS: Final[dict[Operation, frozenset[Operation]]] = {
     Operation.DESCRIBE_CONFIGS: frozenset({Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS}),
 }
 """Operation → the operations whose permission to do them gives this one too."""
-
-
-def word_of(kind: type[Word], code: int) -> Word:
-    """Return what the code of a request stands for; UNKNOWN for a code of a later Kafka."""
-    try:
-        return kind(code)
-    except ValueError:
-        return kind(0)
-
-
-def stored_name(word: ResourceType | Operation | Permission) -> str:
-    """Return the name in the tree: `TRANSACTIONAL_ID` → `TransactionalId`."""
-    return "".join(part.capitalize() for part in word.name.split("_"))
-
-
-def from_stored_name(kind: type[Word], name: str) -> Word:
-    """Return what a name in the tree stands for, in any case; UNKNOWN for an unknown name."""
-    for word in kind:
-        if word.name.replace("_", "") == name.upper():
-            return word
-    return kind(0)

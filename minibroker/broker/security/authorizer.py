@@ -21,14 +21,8 @@ from weakref import WeakValueDictionary
 
 from minibroker.broker.config.authorizers import STANDARD_AUTHORIZER
 from minibroker.broker.security.acl_entries import Acl, AclFilter, Pattern
-from minibroker.broker.security.acls import (
-    SUPPORTED_OPERATIONS,
-    WILDCARD,
-    Operation,
-    PatternType,
-    Permission,
-    ResourceType,
-)
+from minibroker.broker.security.acl_words import PatternType, Permission
+from minibroker.broker.security.acls import SUPPORTED_OPERATIONS, WILDCARD, Operation, ResourceType
 from minibroker.broker.security.rules import Decision, Rules, StandardRules, parse_network
 from minibroker.broker.slices import TimeSlice
 from minibroker.kafka.error_codes import ErrorCode

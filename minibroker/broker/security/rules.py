@@ -20,13 +20,12 @@ from collections import Counter
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from minibroker.broker.security.acl_entries import Acl, Entry, Pattern
+from minibroker.broker.security.acl_words import PatternType, Permission
 from minibroker.broker.security.acls import (
     IMPLYING_OPERATIONS,
     WILDCARD,
     WILDCARD_PRINCIPAL,
     Operation,
-    PatternType,
-    Permission,
     ResourceType,
 )
 

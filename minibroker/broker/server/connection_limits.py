@@ -22,7 +22,7 @@ import asyncio
 import logging
 import socket
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from minibroker.broker.config.settings import LISTENER_LIMITS
 from minibroker.kafka.java_strings import host_address
@@ -36,11 +36,14 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class _ListenerLimits(NamedTuple):
+class _ListenerLimits:
     """In the order of `LISTENER_LIMITS`."""
 
-    connections: int
-    rate_per_s: int
+    __slots__ = ("connections", "rate_per_s")
+
+    def __init__(self, connections: int, rate_per_s: int) -> None:
+        self.connections = connections
+        self.rate_per_s = rate_per_s
 
 
 class ConnectionLimits:

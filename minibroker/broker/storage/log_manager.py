@@ -29,7 +29,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache, partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.storage import names
 from minibroker.broker.storage.checkpoints import Checkpointed, Checkpoints
@@ -63,12 +63,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class Namesake(NamedTuple):
+class Namesake:
     """A log that is not open."""
 
-    directory: str
-    topic_id: TopicId
-    checkpointed: Checkpointed
+    __slots__ = ("checkpointed", "directory", "topic_id")
+
+    def __init__(self, directory: str, topic_id: TopicId, checkpointed: Checkpointed) -> None:
+        self.directory = directory
+        self.topic_id = topic_id
+        self.checkpointed = checkpointed
 
 
 class Namesakes:

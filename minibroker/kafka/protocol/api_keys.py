@@ -8,7 +8,7 @@ Generated from protocol_specs/apis/ by `python -m protocol_specs.codegen`; do no
 """
 
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 PRODUCE = 0
 FETCH = 1
@@ -98,15 +98,26 @@ STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE = 93
 UNREGISTER_CONTROLLER = 94
 
 
-class Api(NamedTuple):
+class Api:
     """One API: Kafka's name, our module in `protocol/messages`, first and last version."""
 
-    key: int
-    name: str
-    module: str
-    min_version: int
-    max_version: int
-    flexible_from: int | None
+    __slots__ = ("flexible_from", "key", "max_version", "min_version", "module", "name")
+
+    def __init__(  # noqa: PLR0917  the columns of a table
+        self,
+        key: int,
+        name: str,
+        module: str,
+        min_version: int,
+        max_version: int,
+        flexible_from: int | None,
+    ) -> None:
+        self.key = key
+        self.name = name
+        self.module = module
+        self.min_version = min_version
+        self.max_version = max_version
+        self.flexible_from = flexible_from
 
 
 APIS: dict[int, Api] = {

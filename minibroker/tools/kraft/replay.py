@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from minibroker.broker.cluster.features import METADATA_VERSION
 from minibroker.broker.security.acl_entries import Acl, Entry, Pattern
-from minibroker.broker.security.acls import Operation, PatternType, Permission, ResourceType
+from minibroker.broker.security.acl_words import PatternType, Permission
+from minibroker.broker.security.acls import Operation, ResourceType
 from minibroker.broker.security.tokens import Token
 from minibroker.kafka.errors import CorruptionError
 from minibroker.kafka.ids import TopicId, topic_id_to_text

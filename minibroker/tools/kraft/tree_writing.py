@@ -38,7 +38,8 @@ from minibroker.broker.quotas.entities import node_of, text_of
 from minibroker.broker.quotas.limits import CLIENT_KEYS, CONNECTION_RATE
 from minibroker.broker.security import acl_nodes, token_nodes
 from minibroker.broker.security.acl_entries import Acl
-from minibroker.broker.security.acls import RESOURCE_TYPES, Permission
+from minibroker.broker.security.acl_words import Permission
+from minibroker.broker.security.acls import RESOURCE_TYPES
 from minibroker.broker.security.acls import Operation as AclOperation
 from minibroker.kafka import scram
 from minibroker.kafka.errors import KafkaError

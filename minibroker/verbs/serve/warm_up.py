@@ -55,6 +55,8 @@ MODULES: Final = (
     "minibroker.kafka.records.conversion",
     "minibroker.broker.storage.log_reads",
     "minibroker.broker.storage.retention",
+    "minibroker.broker.partitions.replica_progress",
+    "minibroker.broker.partitions.replicas",
     "minibroker.broker.partitions.partition",
     "minibroker.broker.storage.recovery",
 )

@@ -8,7 +8,8 @@ import pytest
 
 from minibroker.broker.config.authorizers import STANDARD_AUTHORIZER
 from minibroker.broker.security.acl_entries import Acl, Entry, Pattern
-from minibroker.broker.security.acls import Operation, PatternType, Permission, ResourceType
+from minibroker.broker.security.acl_words import PatternType, Permission
+from minibroker.broker.security.acls import Operation, ResourceType
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 from minibroker.testing import Allow, Broker, Cluster, Deny

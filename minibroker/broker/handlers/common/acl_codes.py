@@ -10,13 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minibroker.broker.security.acl_entries import Acl, AclFilter, Entry, Pattern
-from minibroker.broker.security.acls import (
-    Operation,
-    PatternType,
-    Permission,
-    ResourceType,
-    word_of,
-)
+from minibroker.broker.security.acl_words import PatternType, Permission, word_of
+from minibroker.broker.security.acls import Operation, ResourceType
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, ProtocolError
 

@@ -10,6 +10,7 @@ import pytest
 
 from minibroker.broker.cluster import paths
 from minibroker.broker.cluster.embedded import EmbeddedTree
+from minibroker.broker.cluster.feature_update import FeatureUpdate
 from minibroker.broker.cluster.features import (
     ELIGIBLE_LEADER_REPLICAS,
     GROUP_VERSION,
@@ -18,7 +19,6 @@ from minibroker.broker.cluster.features import (
     TRANSACTION_VERSION,
     UNSAFE_DOWNGRADE,
     UPGRADE,
-    FeatureUpdate,
 )
 from minibroker.broker.cluster.paths import DEFAULT_ENTITY
 from minibroker.broker.cluster.zookeeper import ZooKeeperTree

@@ -17,8 +17,8 @@ from minibroker.broker.cluster.codecs import (
 )
 from minibroker.broker.cluster.controller import new_topic_id
 from minibroker.broker.cluster.requests import SentTopic
+from minibroker.broker.cluster.sent_state import SentState
 from minibroker.broker.cluster.shared import SharedTree
-from minibroker.broker.cluster.updates import SentState
 from minibroker.kafka.errors import CoordinationError
 from minibroker.kafka.ids import TopicPartition
 from tests.support.cluster import Recorder, new_cluster

@@ -15,9 +15,9 @@ from minibroker.broker.cluster.codecs import (
 )
 from minibroker.broker.cluster.controller import new_topic_id
 from minibroker.broker.cluster.requests import LEADER_DURING_DELETE, SentTopic
+from minibroker.broker.cluster.sent_state import SentState
 from minibroker.broker.cluster.shared import SharedTree
 from minibroker.broker.cluster.tree import Create, Delete, Set
-from minibroker.broker.cluster.updates import SentState
 from minibroker.broker.evidence import EvidenceKind
 from minibroker.clock import SystemClock
 from minibroker.kafka.error_codes import ErrorCode

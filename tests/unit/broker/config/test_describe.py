@@ -17,7 +17,8 @@ from minibroker.broker.config.describe import (
     group_entries,
     topic_entries,
 )
-from minibroker.broker.config.dynamic import ConfigEntry, DynamicConfig, Layer
+from minibroker.broker.config.dynamic import DynamicConfig
+from minibroker.broker.config.entries import ConfigEntry, Layer
 
 
 def make(settings: dict[str, str] | None = None) -> DynamicConfig:

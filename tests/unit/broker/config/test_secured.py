@@ -70,7 +70,10 @@ def test_kafkas_authorizers_are_known(class_name: str) -> None:
             "allow.everyone.if.no.acl.found": "TRUE",
         }
     )
-    assert config.authorizer == (class_name, {"User:root"}, True)
+    assert config.authorizer is not None
+    assert config.authorizer.class_name == class_name
+    assert config.authorizer.super_users == {"User:root"}
+    assert config.authorizer.allows_unlisted
 
 
 def test_another_authorizer_is_refused_with_those_that_are_known() -> None:

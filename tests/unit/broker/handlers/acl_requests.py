@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from minibroker.broker.config.authorizers import ACL_AUTHORIZER
 from minibroker.broker.security.acl_entries import Acl, Entry, Pattern
-from minibroker.broker.security.acls import Operation, PatternType, Permission, ResourceType
+from minibroker.broker.security.acl_words import PatternType, Permission
+from minibroker.broker.security.acls import Operation, ResourceType
 
 if TYPE_CHECKING:
     from tests.support.in_process import InProcessBroker

@@ -11,7 +11,8 @@ from minibroker.broker.handlers.common.acl_codes import (
     check_filter,
     filter_of,
 )
-from minibroker.broker.security.acls import Operation, PatternType, ResourceType
+from minibroker.broker.security.acl_words import PatternType
+from minibroker.broker.security.acls import Operation, ResourceType
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, ProtocolError
 from minibroker.kafka.protocol.messages.create_acls import AclCreation

@@ -17,15 +17,14 @@ from minibroker.broker.cluster.zookeeper import ZooKeeperTree
 from minibroker.broker.security import acl_nodes
 from minibroker.broker.security.acl_entries import Acl, AclFilter, Entry, Pattern
 from minibroker.broker.security.acl_store import AclStore
-from minibroker.broker.security.acls import (
-    Operation,
+from minibroker.broker.security.acl_words import (
     PatternType,
     Permission,
-    ResourceType,
     from_stored_name,
     stored_name,
     word_of,
 )
+from minibroker.broker.security.acls import Operation, ResourceType
 from minibroker.clock import SystemClock
 from minibroker.kafka.errors import CoordinationError
 from minibroker.rig.clock import MovableClock

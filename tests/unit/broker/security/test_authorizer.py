@@ -14,7 +14,8 @@ from minibroker.broker.config.authorizers import (
 )
 from minibroker.broker.security import authorizer as module
 from minibroker.broker.security.acl_entries import Acl, AclFilter, Entry, Pattern
-from minibroker.broker.security.acls import Operation, PatternType, Permission, ResourceType
+from minibroker.broker.security.acl_words import PatternType, Permission
+from minibroker.broker.security.acls import Operation, ResourceType
 from minibroker.broker.security.authorizer import Authorizer
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CoordinationError
@@ -51,7 +52,9 @@ class Nodes:
 
 
 def new_authorizer(class_name: str = ACL_AUTHORIZER) -> tuple[Authorizer, Nodes]:
-    authorizer = Authorizer(AuthorizerSettings(class_name, frozenset({"User:root"}), False))
+    authorizer = Authorizer(
+        AuthorizerSettings(class_name, frozenset({"User:root"}), allows_unlisted=False)
+    )
     nodes = Nodes(authorizer)
     authorizer.begin(nodes.update)
     return authorizer, nodes

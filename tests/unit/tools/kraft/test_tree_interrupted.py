@@ -13,7 +13,8 @@ import pytest
 from minibroker.broker.cluster.embedded import EmbeddedTree
 from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.security.acl_entries import Acl, Entry, Pattern
-from minibroker.broker.security.acls import Operation, PatternType, Permission, ResourceType
+from minibroker.broker.security.acl_words import PatternType, Permission
+from minibroker.broker.security.acls import Operation, ResourceType
 from minibroker.clock import SystemClock
 from minibroker.kafka.errors import CoordinationError
 from minibroker.kafka.ids import TopicId

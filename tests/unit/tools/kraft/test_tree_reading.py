@@ -21,7 +21,8 @@ from minibroker.broker.cluster.embedded import EmbeddedTree
 from minibroker.broker.cluster.tree import ensure_node
 from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.security.acl_entries import Acl, Entry, Pattern
-from minibroker.broker.security.acls import Operation, PatternType, Permission, ResourceType
+from minibroker.broker.security.acl_words import PatternType, Permission
+from minibroker.broker.security.acls import Operation, ResourceType
 from minibroker.broker.security.password_encoder import encoder_of
 from minibroker.clock import SystemClock
 from minibroker.kafka.errors import CoordinationError

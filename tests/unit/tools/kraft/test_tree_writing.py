@@ -27,7 +27,8 @@ from minibroker.broker.config.members import configs_of
 from minibroker.broker.config.options import TopicToCreate
 from minibroker.broker.local_cluster import LocalCluster
 from minibroker.broker.security.acl_entries import Acl, Entry, Pattern
-from minibroker.broker.security.acls import Operation, PatternType, Permission, ResourceType
+from minibroker.broker.security.acl_words import PatternType, Permission
+from minibroker.broker.security.acls import Operation, ResourceType
 from minibroker.broker.security.tokens import Token
 from minibroker.clock import SystemClock
 from minibroker.kafka.ids import TopicId, TopicPartition
