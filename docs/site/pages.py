@@ -15,13 +15,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from minibroker.broker.handlers.common.permissions import PART_NEEDS, REQUEST_NEEDS
+from minibroker.broker.handlers.common.permissions import REQUEST_NEEDS
 from minibroker.broker.handlers.registry import HANDLERS
 from minibroker.control.families import families
 from minibroker.kafka.protocol.api_keys import APIS
 from minibroker.testing import Broker
 from tests.compat.known_differences import KNOWN_DIFFERENCES
 from tests.compat.verdict import AS_OURS, KAFKA_39, KAFKA_44, Difference
+from tests.support.part_needs import PART_NEEDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

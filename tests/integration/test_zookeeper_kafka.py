@@ -11,6 +11,7 @@ import pytest
 from minibroker.broker.cluster import paths
 from minibroker.broker.cluster.cluster import Cluster
 from minibroker.broker.cluster.image import Endpoint
+from minibroker.broker.cluster.updates import ClusterListener
 from minibroker.broker.cluster.zookeeper import ZooKeeperTree
 from minibroker.clock import SystemClock
 from minibroker.kafka.ids import topic_id_to_text
@@ -29,17 +30,18 @@ pytestmark = [pytest.mark.java, pytest.mark.slow]
 WAIT_S = 180
 
 
-class Changes:
+class Changes(ClusterListener):
     """A listener that wakes a wait for a condition on the image."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._changed = asyncio.Event()
-        cluster.subscribe(self)  # type: ignore[arg-type]
+        cluster.subscribe(self)
 
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        if not name.startswith("on_"):
-            raise AttributeError(name)
-        return lambda *_: self._changed.set()
+    def _wake(self, *_: object) -> None:
+        self._changed.set()
+
+    on_topic_created = on_topic_deleted = on_topic_missing = _wake
+    on_partitions_added = on_leadership = on_config_changed = _wake
 
     async def wait_until(self, holds: Callable[[], bool]) -> None:
         """Return when the condition is true; it is tried after every change."""

@@ -236,8 +236,7 @@ async def test_closing_while_zookeeper_is_away_ends(zookeeper: ZooKeeper) -> Non
 async def test_taken_broker_id_is_one_sentence(zookeeper: ZooKeeper) -> None:
     first, second = OneCluster(zookeeper.connect), OneCluster(zookeeper.connect)
     await first.cluster.start()
-    settings = second.cluster._settings
-    second.cluster._settings = settings._replace(registration_timeout_s=0.5)
+    second.cluster._settings = ClusterSettings(registration_timeout_s=0.5)
     with pytest.raises(
         CoordinationError, match=r"broker id 0 is registered by another process \(127.0.0.1:9092\)"
     ):

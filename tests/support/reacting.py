@@ -19,7 +19,7 @@ import confluent_kafka
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.errors import KafkaError as AioKafkaError
 
-from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.error_codes import ERROR_CODES, ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
@@ -55,7 +55,7 @@ class RefusedError(Exception):
 
     @property
     def name(self) -> str:
-        return ErrorCode(self.code).name if self.code in set(ErrorCode) else "OWN"
+        return ErrorCode(self.code).name if self.code in ERROR_CODES.values() else "OWN"
 
 
 def _code_of(error: Exception) -> int:

@@ -199,16 +199,6 @@ def test_a_topic_is_checked_placed_and_deleted(client: Client) -> None:
     assert refused.value.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def test_records_before_an_offset_are_deleted(broker: Broker, client: Client) -> None:
-    broker.produce("shortened", [b"x"] * 5)
-    place = TopicPartition("shortened", 0)
-    assert admin.delete_records(client, {place: 3}, timeout_s=10) == {place: 3}
-    assert client.earliest(*place) == 3
-    with pytest.raises(KafkaError) as refused:
-        admin.delete_records(client, {place: 9}, timeout_s=10)
-    assert refused.value.code == ErrorCode.OFFSET_OUT_OF_RANGE
-
-
 class LateLeader(Client):
     """A broker that leads a partition, and knows it after some answers."""
 

@@ -230,7 +230,9 @@ def test_api_keys_as_constants_and_a_table(tmp_path: Path) -> None:
     namespace: dict[str, Any] = {"__name__": "keys"}
     exec(api_keys_source([api_of(tmp_path)]), namespace)
     assert namespace["TOY"] == 99
-    assert namespace["APIS"][99] == (99, "Toy", "toy", 0, 3, 2)
+    api = namespace["APIS"][99]
+    facts = (api.key, api.name, api.module, api.min_version, api.max_version, api.flexible_from)
+    assert facts == (99, "Toy", "toy", 0, 3, 2)
 
 
 # Version branches, newest first and only where something differs.

@@ -180,12 +180,14 @@ def test_a_scripted_broker_answers_real_clients(tmp_path: Path) -> None:
         )
         consumer.subscribe(["orders"])
         values = set()
-        while len(values) < 50:
-            (message,) = consumer.consume(1, timeout=60)
-            values.add(message.value())
-        consumer.close()
-        process.send_signal(signal.SIGTERM)
-        out, errors = process.communicate(timeout=60)
+        try:
+            while len(values) < 50:
+                (message,) = consumer.consume(1, timeout=60)
+                values.add(message.value())
+        finally:
+            consumer.close()
+            process.send_signal(signal.SIGTERM)
+            out, errors = process.communicate(timeout=60)
     assert values == {b"v%d" % number for number in range(50)}
     assert " Fetch v16 c1 → script: orders-2 @0 → orders-2 21 records" in out
     assert "requests answered, " in errors

@@ -72,7 +72,7 @@ async def test_only_the_controller_lists(deposed: InProcessBroker, client: RawCl
 
 async def test_a_move_under_way_is_listed(running: InProcessBroker, client: RawClient) -> None:
     cluster = running.broker.cluster
-    await add_broker(cluster, cluster._tree, 2)
+    await add_broker(cluster, cluster.tree, 2)
     target = ReassignablePartition(partition_index=1, replicas=[2])
     request = AlterPartitionReassignmentsRequest(
         topics=[ReassignableTopic(name="t", partitions=[target])]

@@ -104,7 +104,7 @@ async def test_a_disk_that_refuses_a_statement_leaves_the_old_tree(tree: Embedde
             break
         assert "disk I/O error" in error
         assert await contents(tree) == first_contents
-    assert number > 20
+    assert number > 10
     assert await read_metadata(tree, CONFIG) == AFTER
 
 

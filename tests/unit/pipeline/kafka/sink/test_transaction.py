@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.error_codes import ERROR_CODES
 from minibroker.kafka.errors import KafkaError
 from minibroker.pipeline.kafka.sink.marker import Position
 from minibroker.pipeline.kafka.sink.options import parse_options
@@ -28,5 +28,5 @@ POSITION = Position("prefix", "query", "run", batch=7, task=2, tasks=4)
     ],
 )
 def test_an_error_is_one_sentence_that_names_what_to_do(code: str, sentence: str) -> None:
-    text = refusal(KafkaError(ErrorCode[code], "the reason"), POSITION, OPTIONS)
+    text = refusal(KafkaError(ERROR_CODES[code], "the reason"), POSITION, OPTIONS)
     assert re.search(sentence, text)
