@@ -6,7 +6,8 @@ A request is the same if its API, its version and its fields are: all but the co
 client id, which the header has, passwords, which are recorded nowhere, names and versions of client
 libraries, the order of topics and partitions, and of records the time, the compression and the
 producer. A request that was recorded several times gets its answers in their order, and then the
-last one again.
+last one again. One that nobody answered counts only where no other was: clients ask, close the
+connection and ask again on another one, and whether they do depends on the moment.
 """
 
 from __future__ import annotations
@@ -61,6 +62,11 @@ class _AnswerQueue:
         self._answers: deque[ScriptedAnswer] = deque()
 
     def add(self, answer: ScriptedAnswer) -> None:
+        """Add the answer of one more recording of the request."""
+        if answer.answer is None and self._answers:
+            return
+        if self._answers and self._answers[0].answer is None:
+            self._answers.clear()
         self._answers.append(answer)
 
     def take(self) -> ScriptedAnswer:

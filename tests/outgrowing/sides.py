@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from tests.outgrowing.nodes import Login
 
 VERB_SECONDS = 120.0
+KAFKA_STOP_SECONDS = 330.0
+"""Longest time for a node of KRaft to stop. Of nodes that stop together the last may have no
+quorum: it waits five minutes for the answer of a controller (`BrokerServer.shutdown`).
+"""
 PROBE_SECONDS = 2.0
 OWN_PORT = re.compile(r"(?:CONTROLLER|NODES)://127\.0\.0\.1:(\d+)")
 HOST_AND_PORT = re.compile(r"127\.0\.0\.1:(\d+)")
@@ -221,7 +225,7 @@ class OneCluster:
         for kafka in self._kafkas:
             kafka.popen.terminate()
         for kafka in self._kafkas:
-            kafka.stop()
+            kafka.stop(KAFKA_STOP_SECONDS)
         self._kafkas.clear()
 
     def kill(self) -> None:

@@ -93,6 +93,16 @@ def test_a_request_without_an_answer_has_none_again() -> None:
     assert scripted.answer is None
 
 
+@pytest.mark.parametrize("places", [(0, 1), (1, 0)])
+def test_a_request_that_was_answered_once_is_answered(places: tuple[int, int]) -> None:
+    """Clients ask, close the connection before the answer comes, and ask again."""
+    answer = MetadataResponse(controller_id=1)
+    recorded = [(ask("a"), None), (ask("a"), answer)]
+    script = script_of("Metadata", *(recorded[place] for place in places))
+    replies = [script.find(METADATA, 9, ask("a")) for _ in range(2)]
+    assert [scripted and scripted.answer for scripted in replies] == [answer, answer]
+
+
 def test_records_are_compared_by_key_value_and_headers() -> None:
     recorded = batch(Item(b"v", b"k", None, ((b"h", b"1"),)), timestamp_ms=1)
     script = script_of("Produce", (produce(recorded), ProduceResponse()))
