@@ -110,7 +110,8 @@ def draw(figures: Figures, date: str, picture: Path) -> None:
         axis.xaxis.set_major_formatter("{x:,.0f}")
         axis.grid(visible=True, which="major", color="#dddddd", linewidth=0.6)
         axis.spines[["top", "right"]].set_visible(False)
-    axes[0].legend(frameon=False)
+    lines, names = axes[0].get_legend_handles_labels()
+    figure.legend(lines, names, loc="outside upper center", ncols=len(names), frameon=False)
     figure.savefig(picture, metadata={"Date": None, "Title": f"Growth with partitions, {date}"})
 
 
