@@ -1,8 +1,8 @@
 """Announcements: sequence nodes by which one broker tells the others that a node changed.
 
-A writer changes a node, then makes a sequence node below a common parent. Every broker watches that
-parent, and reads again what is announced there. The first broker that sees an announcement of more
-than fifteen minutes removes it.
+A writer changes a node and makes a sequence node below a common parent, both in one write. Every
+broker watches that parent, and reads again what is announced there. The first broker that sees an
+announcement of more than fifteen minutes removes it.
 
 Configs, ACLs and delegation tokens are announced so. Where one process has the tree alone, nothing
 is announced.
@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.broker.cluster import paths
-from minibroker.broker.cluster.tree import NoNode, SessionEvent, TreeError
+from minibroker.broker.cluster.tree import Create, NoNode, SessionEvent, TreeError
 from minibroker.broker.event_loop import cancel_all
 from minibroker.kafka.errors import CoordinationError
 
@@ -40,6 +40,13 @@ class Announcement(NamedTuple):
 
     path: str
     value: bytes
+
+
+def announcement_of(tree: Tree, prefix: str, value: bytes) -> tuple[Create, ...]:
+    """Return what tells other brokers of a change, for the write of the change itself: a process
+    that is killed leaves both or none. Nothing where one process has the tree alone.
+    """
+    return (Create(prefix, value, sequence=True),) if tree.is_shared else ()
 
 
 class Announcements:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.cluster import paths
+from minibroker.broker.cluster.announcements import announcement_of
 from minibroker.broker.cluster.codecs import decode_config, encode_config, encode_config_change
 from minibroker.broker.cluster.tree import (
     BadVersion,
@@ -55,10 +56,10 @@ class Configs:
         raises.
         """
         path = paths.config(entity_type, entity_name)
-        announcements: tuple[Create, ...] = ()
-        if self._context.tree.is_shared and entity_type in paths.CONFIG_TYPES:
+        announcement: tuple[Create, ...] = ()
+        if entity_type in paths.CONFIG_TYPES:
             change = encode_config_change(entity_type, entity_name)
-            announcements = (Create(paths.CONFIG_CHANGE_PREFIX, change, sequence=True),)
+            announcement = announcement_of(self._context.tree, paths.CONFIG_CHANGE_PREFIX, change)
         async with self._context.lock:
             while True:
                 (node,) = await self._context.tree.get_many((path,))
@@ -70,7 +71,7 @@ class Configs:
                     self._context.updater.apply_config(entity_type, entity_name, config)
                     return config
                 version = node[1].version if node else None
-                if await self._write(path, config, version, announcements):
+                if await self._write(path, config, version, announcement):
                     break
             if not config and entity_type in _CLEANED_TYPES:
                 await self._clean(path)
@@ -82,7 +83,7 @@ class Configs:
         path: str,
         config: dict[str, str],
         version: int | None,
-        announcements: tuple[Create, ...],
+        announcement: tuple[Create, ...],
     ) -> bool:
         """Write and announce the node if it still has this version (None: if there is none)."""
         tree, data = self._context.tree, encode_config(config)
@@ -90,7 +91,7 @@ class Configs:
             await ensure_node(tree, parent_of(path))
         write = Create(path, data) if version is None else Set(path, data, version)
         try:
-            await tree.multi((write, *announcements))
+            await tree.multi((write, *announcement))
         except (BadVersion, NodeExists):
             return False
         except NoNode as error:

@@ -12,7 +12,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Final
 
-from minibroker.broker.cluster.announcements import AnnouncementFollower
+from minibroker.broker.cluster.announcements import AnnouncementFollower, announcement_of
 from minibroker.broker.cluster.tree import (
     BadVersion,
     Create,
@@ -110,10 +110,7 @@ class AclStore:
         none).
         """
         path, tree = nodes.path_of(pattern), self._tree
-        announcements: tuple[Create, ...] = ()
-        if tree.is_shared:
-            change_path, change = nodes.encode_change(pattern)
-            announcements = (Create(change_path, change, sequence=True),)
+        announcement = announcement_of(tree, *nodes.encode_change(pattern))
         data = nodes.encode_entries(entries)
         write: Create | Set | Delete
         if version is None:
@@ -122,9 +119,9 @@ class AclStore:
         else:
             write = Set(path, data, version) if entries else Delete(path, version)
         try:
-            await tree.multi((write, *announcements))
+            await tree.multi((write, *announcement))
         except NotEmpty:  # ACLs of a longer name with a slash: only StandardAuthorizer allows it
-            await tree.multi((Set(path, data), *announcements))
+            await tree.multi((Set(path, data), *announcement))
         except (BadVersion, NodeExists, NoNode):
             return False
         return True

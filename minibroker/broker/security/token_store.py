@@ -19,7 +19,7 @@ import secrets
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from minibroker.broker.cluster.announcements import AnnouncementFollower
+from minibroker.broker.cluster.announcements import AnnouncementFollower, announcement_of
 from minibroker.broker.cluster.tree import Create, Delete, NoNode, Set, TreeError, ensure_node
 from minibroker.broker.security import token_nodes as nodes
 from minibroker.broker.security.sasl.scram import Login
@@ -252,10 +252,8 @@ class TokenStore:
 
     async def _change(self, token_id: str, change: Operation) -> None:
         """Change a token's node and announce it, both at once."""
-        operations = [change]
-        if self._tree.is_shared:
-            operations.append(Create(nodes.CHANGE_PATH, token_id.encode(), sequence=True))
-        await self._tree.multi(operations)
+        announcement = announcement_of(self._tree, nodes.CHANGE_PATH, token_id.encode())
+        await self._tree.multi((change, *announcement))
 
     # The tokens that are known
 
