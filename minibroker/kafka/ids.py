@@ -18,6 +18,8 @@ NO_PRODUCER_ID: Final = -1
 NO_PRODUCER_EPOCH: Final = -1
 NO_SEQUENCE: Final = -1
 NO_LEADER_EPOCH: Final = -1
+NO_BROKER_EPOCH: Final = -1
+"""The epoch of a broker whose registration is not known, or not checked."""
 PRODUCER_EPOCH_MAX: Final = 2**15 - 1
 LATEST_TIMESTAMP: Final = -1
 EARLIEST_TIMESTAMP: Final = -2

@@ -23,7 +23,7 @@ from minibroker.broker.cluster.tree import NoNode, Set
 from minibroker.broker.slices import TimeSlice
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
-from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicId, TopicPartition
+from minibroker.kafka.ids import NO_BROKER_EPOCH, ZERO_TOPIC_ID, TopicId, TopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import (
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     AllowsUnclean = Callable[[str], bool]
     """Returns the `unclean.leader.election.enable` of a topic."""
 
-UNKNOWN_EPOCH: Final = -1
-"""Broker epoch of a request by which the broker's registration is not checked."""
 _DASH: Final = 62
 """The number of `-` among the digits of base64 for URLs; a digit has six bits."""
 _NOT_NEEDED: Final = "Leader election not needed for topic partition."
@@ -314,11 +312,11 @@ class Controller:
         image = self._context.updater.image
         broker = image.brokers.get(broker_id)
         if broker is None:
-            if broker_epoch != UNKNOWN_EPOCH:
+            if broker_epoch != NO_BROKER_EPOCH:
                 raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
             detail = f"Broker id {broker_id} does not exist."
             raise KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, detail)
-        if broker_epoch != UNKNOWN_EPOCH and broker_epoch < broker.epoch:
+        if broker_epoch != NO_BROKER_EPOCH and broker_epoch < broker.epoch:
             raise KafkaError(
                 ErrorCode.STALE_BROKER_EPOCH,
                 "Received controlled shutdown request from an old broker epoch"

@@ -16,11 +16,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from minibroker.kafka.ids import NO_BROKER_EPOCH
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
 UNKNOWN_OFFSET: Final = -1
-NO_BROKER_EPOCH: Final = -1
 
 
 class ReplicaProgress(NamedTuple):

@@ -29,7 +29,6 @@ from collections import deque
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from minibroker.broker.partitions.replica_progress import (
-    NO_BROKER_EPOCH,
     ReplicaProgress,
     fetched,
     high_watermark,
@@ -42,6 +41,7 @@ from minibroker.broker.partitions.replica_progress import (
     was_at_end,
 )
 from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.ids import NO_BROKER_EPOCH
 
 if TYPE_CHECKING:
     from asyncio import TimerHandle

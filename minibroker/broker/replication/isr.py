@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from minibroker.broker.event_loop import cancel_all
 from minibroker.broker.slices import run_in_slices
 from minibroker.kafka.errors import CoordinationError, KafkaError
-from minibroker.kafka.ids import TopicId, TopicPartition
+from minibroker.kafka.ids import NO_BROKER_EPOCH, TopicId, TopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -37,7 +37,6 @@ RETRY_DELAY_S: Final = 0.2
 """Pause before a change is tried again, because the tree could not be reached."""
 FAULT_DELAY_S: Final = 5.0
 """The same pause after an unexpected error."""
-NO_BROKER_EPOCH: Final = -1
 
 
 class IsrProposal(NamedTuple):

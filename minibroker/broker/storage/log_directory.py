@@ -49,7 +49,7 @@ from typing import ClassVar, Final, NamedTuple
 from minibroker.broker.storage import names
 from minibroker.broker.storage.files import Files
 from minibroker.kafka.errors import CorruptionError, StorageError, SyncError
-from minibroker.kafka.ids import TopicPartition
+from minibroker.kafka.ids import NO_BROKER_EPOCH, TopicPartition
 from minibroker.kafka.java_formats.properties import parse_properties
 
 logger = logging.getLogger(__name__)
@@ -238,9 +238,6 @@ def check_properties(
             f"broker.id is configured as {broker_id}: set broker.id={properties.broker_id}, or use "
             "another --data-dir"
         )
-
-
-NO_BROKER_EPOCH: Final = -1
 
 
 def write_clean_marker(files: Files, directory: str, broker_epoch: int = NO_BROKER_EPOCH) -> None:
