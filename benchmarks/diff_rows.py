@@ -119,43 +119,42 @@ def measure_killed(side: Side, directory: Path) -> Measured:
 
 def measure_loads(side: Side, directory: Path) -> Measured:
     """Return CPU seconds of a GB that Kafka's producer writes, and its consumer reads."""
-    figures: Measured = {}
+    labels: dict[str, str] = {}
     with _session(side, directory) as session:
         for size_bytes, count in LOADS:
             topic = f"{TOPIC}-{size_bytes}"
             wire.create_topic_at(session.port, topic)
             load.produce(session, topic, size_bytes, count, name=str(size_bytes))
             load.consume_assigned(session, topic, size_bytes, count)
-            for way, metric in (("produced", "produce_cpu"), ("consumed", "assigned_cpu")):
-                (value,) = session.results.values(f"{metric}_{size_bytes}").values()
-                figures[f"{way} by Kafka's client, {size_bytes:,} B, CPU s/GB"] = value
-    return figures
+            labels |= {
+                f"{metric}_{size_bytes}": f"{way} by Kafka's client, {size_bytes:,} B, CPU s/GB"
+                for way, metric in (("produced", "produce_cpu"), ("consumed", "assigned_cpu"))
+            }
+    return _figures(session, labels)
 
 
 def measure_partitions(side: Side, directory: Path) -> Measured:
     """Return CPU seconds of a GB that Kafka's producer writes to topics of many partitions."""
-    figures: Measured = {}
+    labels: dict[str, str] = {}
     with _session(side, directory) as session:
         for partitions, size_bytes in SPREAD_LOADS:
             topic, count = f"{TOPIC}-to-{partitions}", SPREAD_BYTES // size_bytes
             wire.create_topic_at(session.port, topic, partitions=partitions)
             load.produce(session, topic, size_bytes, count, name=topic)
-            (value,) = session.results.values(f"produce_cpu_{topic}").values()
-            figures[f"{size_bytes} B to {partitions} partitions, CPU s/GB"] = value
-    return figures
+            labels[f"produce_cpu_{topic}"] = f"{size_bytes} B to {partitions} partitions, CPU s/GB"
+    return _figures(session, labels)
 
 
 def measure_compressed(side: Side, directory: Path) -> Measured:
     """Return CPU seconds of a GB of records of 1 KB, before compression, for each codec."""
-    figures: Measured = {}
+    labels: dict[str, str] = {}
     with _session(side, directory) as session:
         for codec in CODECS:
             topic = f"{TOPIC}-{codec}"
             wire.create_topic_at(session.port, topic)
             load.produce(session, topic, *COMPRESSED_LOAD, name=codec, codec=codec)
-            (value,) = session.results.values(f"produce_cpu_{codec}").values()
-            figures[f"{codec}, 1 KB, CPU s/GB"] = value
-    return figures
+            labels[f"produce_cpu_{codec}"] = f"{codec}, 1 KB, CPU s/GB"
+    return _figures(session, labels)
 
 
 def measure_latency(side: Side, directory: Path) -> Measured:
