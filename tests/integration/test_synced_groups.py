@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minibroker.broker import slices
 from minibroker.broker.handlers.common.transaction_verification import Protocol, Question, verify
 from minibroker.broker.storage.files import Files
 from minibroker.broker.transactions.state import TransactionState
@@ -54,9 +55,10 @@ from tests.support.waiting import eventually
 from tests.support.watched_files import WatchedFiles
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
+    from minibroker.broker.worker import Done
     from tests.support.transactions import World
 
 
@@ -206,6 +208,38 @@ async def test_a_commit_that_the_disk_has_refused_is_not_acknowledged(
         assert answer.topics[0].partitions[0].error_code == ErrorCode.NOT_COORDINATOR
         disk.error = None
         assert (await client.call(request, version)).topics[0].partitions[0].error_code == 0
+
+
+class NextTurnDisk(HeldDisk):
+    """A disk whose fsyncs end in the next turn of the loop."""
+
+    def run_then(self, task: Callable[[], None], done: Done) -> None:
+        asyncio.get_running_loop().call_soon(super().run_then, task, done)
+
+
+@pytest.mark.parametrize(
+    ("request_type", "version"), [(OffsetCommitRequest, 2), (OffsetDeleteRequest, 0)]
+)
+async def test_an_fsync_that_fails_between_two_steps_of_a_request_is_not_acknowledged(
+    broker: InProcessBroker, monkeypatch: pytest.MonkeyPatch, request_type: Any, version: int
+) -> None:
+    """Each step of a request gives the loop back, and the disk refuses behind the first write."""
+    async with await broker.connect() as client:
+        commit = OffsetCommitRequest(group_id="g", topics=[OffsetCommitRequestTopic(name="t")])
+        commit.topics[0].partitions = [
+            OffsetCommitRequestPartition(partition_index=0, committed_offset=1)
+        ]
+        assert (await client.call(commit, 2)).topics[0].partitions[0].error_code == 0
+        disk = NextTurnDisk()
+        broker.partitions.appends.flusher = disk.flusher()
+        disk.error = StorageError("fsync: no space left on device")
+        monkeypatch.setattr(slices, "SLICE_S", 0.0)
+        request = commit
+        if request_type is OffsetDeleteRequest:
+            request = OffsetDeleteRequest(group_id="g", topics=[DELETED_TOPIC])
+        answer = await client.call(request, version)
+        code = getattr(answer, "error_code", 0) or answer.topics[0].partitions[0].error_code
+        assert code == ErrorCode.NOT_COORDINATOR
 
 
 async def test_a_transaction_that_the_disk_has_refused_is_not_begun(

@@ -28,7 +28,7 @@ from minibroker.kafka.ids import NO_PRODUCER_ID, ZERO_TOPIC_ID
 from minibroker.kafka.records.control import parse_marker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 
     from minibroker.broker.groups.group import Group, GroupRecord
     from minibroker.broker.groups.offsets import CommittedOffset, OffsetKey
@@ -164,6 +164,14 @@ class GroupShard:
         Or `failed`, as `write`.
         """
         self._runtime.when_visible(self.index, then, failed)
+
+    def visible(self) -> Awaitable[None] | None:
+        """Return None if all that was written is visible, else an awaitable that ends then.
+
+        To be called in the step of the write: later the partition may be lost, and with it what was
+        written. Raises KafkaError when awaited, as `CoordinatorRuntime.visible`.
+        """
+        return self._runtime.visible(self.index) if self.lags else None
 
     def _delete(self, records: Iterable[GroupRecord]) -> None:
         """Write a few tombstones and apply them; one batch unless their keys are very long.
@@ -322,10 +330,10 @@ class GroupShard:
         self.deleted_groups.add(group_id)
         try:
             for keys in self._keys_of_group(group_id):
-                self._check_served()
+                self.check_served()
                 self._delete([(encode_offset_key(*key), None) for key in keys])
                 yield len(keys)
-            self._check_served()
+            self.check_served()
             self._delete(group.tombstones())
         finally:
             self.deleted_groups.discard(group_id)
@@ -357,7 +365,7 @@ class GroupShard:
         for group_ids in _parts(list(self.offsets.group_ids()), LOOKED_AT_ONCE):
             for group_id in group_ids:
                 for indexes in _parts(self.offsets.partitions_of(group_id, topic), DELETED_AT_ONCE):
-                    self._check_served()
+                    self.check_served()
                     keys = [
                         encode_offset_key(group_id, topic, partition)
                         for partition in indexes
@@ -367,7 +375,7 @@ class GroupShard:
                     yield len(keys)
             yield 0
 
-    def _check_served(self) -> None:
+    def check_served(self) -> None:
         """Raises KafkaError(NOT_COORDINATOR) where the partition was unloaded meanwhile."""
         if self._runtime.find(self.index) is not self:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)

@@ -81,12 +81,12 @@ def handle(
     if context.version < _FIRST_IN_LOG:
         return _commit_to_tree(context, request.group_id, topics, answers, response)
     try:
-        yield from _commit(context, request, topics, answers)
+        waiting = yield from _commit(context, request, topics, answers)
     except KafkaError as error:
         _log_refusal(context, request, error)
         yield from answers.add_known(topics, error.code)
         return response
-    return when_replicated(context, request.group_id, response)
+    return when_replicated(waiting, response)
 
 
 def _commit(
@@ -94,8 +94,10 @@ def _commit(
     request: OffsetCommitRequest,
     topics: list[KnownTopic],
     answers: TopicAnswers,
-) -> Steps[None]:
-    """Write the offsets and add the answers; raises KafkaError before anything is done."""
+) -> Steps[Awaitable[None] | None]:
+    """Write the offsets and add the answers; return what they wait for. Raises KafkaError before
+    anything is done.
+    """
     services = context.services
     shard = services.groups.shard(request.group_id, may_be_empty=True)
     validator = check_member(context, request, shard)
@@ -116,7 +118,7 @@ def _commit(
     )
     shard = services.groups.shard(request.group_id, may_be_empty=True)
     check_member(context, request, shard)
-    yield from write(shard, request.group_id, accepted, topics, answers)
+    return (yield from write(shard, request.group_id, accepted, topics, answers))
 
 
 def check_member(

@@ -66,11 +66,11 @@ def handle(
             ):
                 tombstones.append((encode_offset_key(group_id, name, index), None))
     for start in range(0, len(tombstones), DELETED_AT_ONCE):
-        shard = context.services.groups.shard(group_id)  # others may have had the loop
-        shard.write(tombstones[start : start + DELETED_AT_ONCE])
         yield
-    return when_visible(
-        context.services.groups.visible(group_id),
+        shard.check_served()  # others may have had the loop
+        shard.write(tombstones[start : start + DELETED_AT_ONCE])
+    return when_visible(  # in the step of the last write
+        shard.visible(),
         response,
         lambda code: OffsetDeleteResponse(error_code=int(code)),
     )

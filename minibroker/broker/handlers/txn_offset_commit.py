@@ -87,11 +87,11 @@ def handle(
         try:
             for code in refused.values():
                 raise KafkaError(coordinator_error(code))
-            yield from _commit(context, request, accepted, topics, answers)
+            waiting = yield from _commit(context, request, accepted, topics, answers)
         except KafkaError as error:
             yield from answers.add_known(topics, _code_for(context.version, error.code))
             return response
-        return when_replicated(context, request.group_id, response)
+        return when_replicated(waiting, response)
 
     refused = verify(context.services, question)
     if isinstance(refused, dict):
@@ -149,14 +149,19 @@ def _commit(
     accepted: Accepted | KafkaError,
     topics: list[KnownTopic],
     answers: TopicAnswers,
-) -> Steps[None]:
-    """Write the offsets in the first step; raises KafkaError before anything is done."""
+) -> Steps[Awaitable[None] | None]:
+    """Write the offsets in the first step; return what the answer waits for. Raises KafkaError
+    before anything is done.
+    """
     shard = context.services.groups.shard(request.group_id)
     _check_member(context.version, request, shard)
     if isinstance(accepted, KafkaError):
         raise accepted
-    yield from write(
-        shard, request.group_id, accepted, topics, answers, producer_id=request.producer_id
+    producer_id = request.producer_id
+    return (
+        yield from write(
+            shard, request.group_id, accepted, topics, answers, producer_id=producer_id
+        )
     )
 
 

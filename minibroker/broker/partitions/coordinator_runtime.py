@@ -225,7 +225,7 @@ class CoordinatorRuntime(Generic[Shard]):
         """Return None if every record of the partition is visible, else a future that is done then.
 
         The future raises KafkaError with the code for clients where this broker loses the partition
-        before, or after the time-out.
+        before, or does not lead it, or after the time-out.
         """
         waiting: asyncio.Future[None] | None = None
         is_visible = False
@@ -237,16 +237,17 @@ class CoordinatorRuntime(Generic[Shard]):
                 waiting.set_result(None)
 
         def failed(code: ErrorCode) -> None:
-            assert waiting is not None, "a partition is lost while it is asked for"
+            nonlocal waiting
+            if waiting is None:
+                waiting = asyncio.get_running_loop().create_future()
             if not waiting.done():
                 waiting.set_exception(KafkaError(code))
                 # Taken: asyncio would log it where nobody waits any more (the client has gone).
                 waiting.exception()
 
         self.when_visible(index, then, failed)
-        if is_visible:
-            return None
-        waiting = asyncio.get_running_loop().create_future()
+        if not is_visible and waiting is None:
+            waiting = asyncio.get_running_loop().create_future()
         return waiting
 
     # The journal (`JournalListener`).

@@ -334,16 +334,19 @@ class Journal(ClusterListener):
         then: Callable[[], None],
         failed: Callable[[ErrorCode], None] | None = None,
     ) -> None:
-        """Call `then` when everything staged in a partition so far took effect.
+        """Call `then` when everything staged in a partition so far took effect: at once where
+        nothing waits.
 
-        At once where nothing waits, also for a partition that this broker does not lead. `failed`
-        is called instead, with the code for clients, where this broker loses the partition before.
+        `failed` is called instead, with the code for clients, where this broker loses the partition
+        before, or does not lead it. Without `failed` the call of `then` says nothing about that.
         """
         partition = self._partitions.get(index)
-        if partition is None:
+        if partition is not None:
+            partition.when_told(then, failed)
+        elif failed is None:
             then()
         else:
-            partition.when_told(then, failed)
+            failed(ErrorCode.NOT_COORDINATOR)
 
     def flush(self) -> None:
         """Write what is staged: whoever looks at state sees all that was accepted before."""

@@ -1,8 +1,8 @@
 """Common code of OffsetCommit and TxnOffsetCommit after the group has accepted the request.
 
 `accept` looks at every partition of the request, `write` has the group's shard write what is
-accepted, and fills the answer. `when_replicated` waits for an fsync where there is to be one, and
-for followers, no longer than `offsets.commit.timeout.ms`.
+accepted, and fills the answer. `when_replicated` answers when an fsync is done where there is to be
+one, and when followers have the offsets, or refuses after `offsets.commit.timeout.ms`.
 
 Source: Kafka OffsetMetadataManager.commitOffset, commitTransactionalOffset.
 """
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from minibroker.broker.groups.group import CommitPartitionValidator
     from minibroker.broker.groups.shard import GroupShard
     from minibroker.broker.handlers.commits.partitions import KnownTopic, TopicAnswers
-    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.slices import Steps
     from minibroker.kafka.protocol.messages.offset_commit import OffsetCommitResponse
     from minibroker.kafka.protocol.messages.txn_offset_commit import TxnOffsetCommitResponse
@@ -99,9 +98,9 @@ def accept(
     return Accepted(commits, codes, batch)
 
 
-def when_replicated(context: RequestContext, group_id: str, response: R) -> R | Awaitable[R]:
+def when_replicated(waiting: Awaitable[None] | None, response: R) -> R | Awaitable[R]:
     """Return the answer to offsets that are written, or an awaitable of it where they count for
-    readers only when followers have them, or an fsync is done.
+    readers only when followers have them, or an fsync is done: `waiting`, which `write` returned.
 
     Where that does not come about, or not in time, what was accepted is refused in the answer.
     Offsets that are late count as soon as they are visible.
@@ -114,10 +113,7 @@ def when_replicated(context: RequestContext, group_id: str, response: R) -> R | 
                     partition.error_code = int(code)
         return response
 
-    groups = context.services.groups
-    if not groups.journal.lags(groups.journal.partition_of(group_id)):
-        return response
-    return when_visible(groups.visible(group_id), response, refuse)
+    return when_visible(waiting, response, refuse)
 
 
 def write(
@@ -128,18 +124,22 @@ def write(
     answers: TopicAnswers,
     *,
     producer_id: int = NO_PRODUCER_ID,
-) -> Steps[None]:
-    """Write the offsets in one step, then answer every partition.
+) -> Steps[Awaitable[None] | None]:
+    """Write the offsets in one step, then answer every partition. Return what the answer has to
+    wait for (`GroupShard.visible`).
 
     Raises KafkaError before that, where the write is refused and no partition has an error of its
     own.
     """
     codes = accepted.codes
+    waiting = None
     if accepted.batch is not None:
         try:
             shard.commit_offsets(
                 group_id, accepted.commits, accepted.batch, producer_id=producer_id
             )
+            # In the step of the write: the disk may refuse it before the next one.
+            waiting = shard.visible()
         except KafkaError as error:
             if not any(codes):
                 raise
@@ -150,3 +150,4 @@ def write(
             index = partition.partition_index
             answers.add(topic.name, topic.topic_id, index, next(next_code))
             yield
+    return waiting

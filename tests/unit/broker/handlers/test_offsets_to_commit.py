@@ -49,9 +49,15 @@ def accept_all(topics: list[KnownTopic], **wishes: Any) -> Any:
 class Shard:
     """Takes what is written, or refuses it."""
 
-    def __init__(self, refusal: ErrorCode | None = None) -> None:
+    def __init__(
+        self, refusal: ErrorCode | None = None, wait: asyncio.Future[None] | None = None
+    ) -> None:
         self.written: list[Any] = []
         self.refusal = refusal
+        self._wait = wait
+
+    def visible(self) -> asyncio.Future[None] | None:
+        return self._wait
 
     def commit_batch(self, _commits: Any, **_producer: int) -> Any:
         return gather(b"batch")
@@ -122,40 +128,16 @@ def test_answers_fail_when_the_disk_refuses_and_keep_an_error_of_their_own() -> 
         run_all(write(refusing, "g", accept_all(topics), topics, answers))
 
 
-class LateGroups:
-    """A coordinator whose followers do not have the offsets in time."""
-
-    def __init__(self) -> None:
-        self.journal = self
-
-    def partition_of(self, _group_id: str) -> int:
-        return 0
-
-    def lags(self, _index: int) -> bool:
-        return True
-
-    def visible(self, _group_id: str) -> asyncio.Future[None]:
-        late: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        late.set_exception(KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE))
-        return late
-
-
 async def test_offsets_that_are_not_replicated_in_time_are_refused() -> None:
     topics = known_topic(partition(0, "x" * 11), partition(1))
     response = OffsetCommitResponse()
     classes = OffsetCommitResponseTopic, OffsetCommitResponsePartition
-    shard: Any = Shard()
-    run_all(
-        write(
-            shard,
-            "g",
-            accept_all(topics),
-            topics,
-            TopicAnswers(response.topics, classes, has_ids=False),
-        )
-    )
-    context: Any = SimpleNamespace(services=SimpleNamespace(groups=LateGroups()))
-    waiting = when_replicated(context, "g", response)
+    late: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    late.set_exception(KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+    shard: Any = Shard(wait=late)
+    answers = TopicAnswers(response.topics, classes, has_ids=False)
+    written = run_all(write(shard, "g", accept_all(topics), topics, answers))
+    waiting = when_replicated(written, response)
     assert not isinstance(waiting, OffsetCommitResponse)
     answer = await waiting
     codes = [partition.error_code for partition in answer.topics[0].partitions]
