@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import time
 from pathlib import Path
@@ -98,6 +99,15 @@ def pytest_xdist_make_scheduler(
 ) -> schedule.LongestFirst | None:
     """Make the workers take `--dist loadfile` in our order."""
     return schedule.LongestFirst(config, log) if config.option.dist == "loadfile" else None
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Collect what earlier tests left, before a test that reads the log: asyncio logs the error of
+    a task that nobody awaited when the task is collected (aiokafka leaves such tasks when it is
+    fenced), and that would be a line of the wrong test.
+    """
+    if "caplog" in getattr(item, "fixturenames", ()):
+        gc.collect()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -136,8 +136,8 @@ async def test_offsets_that_are_not_replicated_in_time_are_refused() -> None:
     late.set_exception(KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE))
     shard: Any = Shard(wait=late)
     answers = TopicAnswers(response.topics, classes, has_ids=False)
-    written = run_all(write(shard, "g", accept_all(topics), topics, answers))
-    waiting = when_replicated(written, response)
+    wait = run_all(write(shard, "g", accept_all(topics), topics, answers))
+    waiting = when_replicated(wait, response)
     assert not isinstance(waiting, OffsetCommitResponse)
     answer = await waiting
     codes = [partition.error_code for partition in answer.topics[0].partitions]
