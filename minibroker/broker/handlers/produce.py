@@ -164,7 +164,8 @@ def _append_all(
     verdict: Verdict | None,
 ) -> Steps[Outcome]:
     """Append what is not refused. Behind `APPENDS_MAX` partitions it is written before others have
-    the loop: the answers of others do not depend on it, and this one waits for its fsyncs.
+    the loop: the answers of others do not depend on it, and this one waits for its fsyncs and
+    replicas. Each wait begins in the step of the write: later this broker may lead no more.
 
     `verdict`: None where the request has no transactional id.
     """
@@ -173,6 +174,7 @@ def _append_all(
     response = ProduceResponse()
     now_ms = context.services.clock.now_ms()
     unreplicated: list[Unreplicated] = []
+    waits: list[asyncio.Future[None]] = []
     flushes: dict[Flushing, None] = {}
     count = 0
     for name, topic, batches, is_authorized in topics:
@@ -202,10 +204,13 @@ def _append_all(
             count += 1
             if not count % APPENDS_MAX:
                 _write_part(context, flushes)
+                waits += _replica_waits(unreplicated, request.timeout_ms)
+                unreplicated.clear()
                 yield
-    outcome: ProduceResponse | asyncio.Future[ProduceResponse] = response
     if unreplicated:
-        outcome = _when_replicated(context, response, unreplicated, request.timeout_ms)
+        context.services.partitions.commit()
+        waits += _replica_waits(unreplicated, request.timeout_ms)
+    outcome = when_all_done(waits, response) if waits else response
     return _when_flushed(flushes, outcome) if flushes else outcome
 
 
@@ -226,27 +231,19 @@ async def _when_flushed(
     return outcome
 
 
-def _when_replicated(
-    context: RequestContext,
-    response: ProduceResponse,
-    unreplicated: list[Unreplicated],
-    timeout_ms: int,
-) -> ProduceResponse | asyncio.Future[ProduceResponse]:
-    """Return the answer when all replicas in sync have the records (acks=all); it says so where
-    that takes longer than `timeout_ms`.
+def _replica_waits(unreplicated: list[Unreplicated], timeout_ms: int) -> list[asyncio.Future[None]]:
+    """Return what is done when all replicas in sync have the records, which are written now
+    (acks=all). The result of a partition says so where that takes longer than `timeout_ms`.
 
     Source: Kafka ReplicaManager.appendRecords, DelayedProduce.
     """
-    context.services.partitions.commit()
-    waits = [
+    return [
         partition.replicas.wait(end_offset, result, timeout_ms)
         for partition, end_offset, result in unreplicated
         if not result.error_code
         and partition.replicas is not None
         and end_offset > partition.high_watermark
     ]
-
-    return when_all_done(waits, response) if waits else response
 
 
 def _append(  # noqa: PLR0917  one call per partition of every request

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minibroker.broker import slices
 from minibroker.broker.cluster.image import BrokerInfo
+from minibroker.broker.handlers import produce as produce_handler
 from minibroker.broker.partitions.partition import Partition
 from minibroker.broker.partitions.replicas import FollowerId
-from minibroker.broker.partitions.role import Leader
+from minibroker.broker.partitions.role import Follower, Leader
 from minibroker.broker.storage.files import Files
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.protocol.messages.produce import (
@@ -28,6 +31,22 @@ if TYPE_CHECKING:
     from tests.support.in_process import InProcessBroker, RawClient
 
 DAY_MS = 24 * 3600 * 1000
+
+
+FOLLOWER = 9
+
+
+def lead_with_follower(running: InProcessBroker) -> Partition:
+    """Return `t`-0, which `FOLLOWER` has to have, too, from now on."""
+    partition = running.partitions.get("t", 0)
+    rules = running.partitions.replica_rules._replace(
+        brokers=lambda: {FOLLOWER: BrokerInfo(FOLLOWER, ())}
+    )
+    role = partition.role
+    assert isinstance(role, Leader)
+    both = [rules.broker_id, FOLLOWER]
+    partition.take_role(role._replace(replicas=both, metadata_isr=both), rules)
+    return partition
 
 
 # What is kept.
@@ -107,21 +126,39 @@ async def test_a_wait_for_followers_takes_no_place_of_a_task(
     running: InProcessBroker, client: RawClient, count: int
 ) -> None:
     """Otherwise `queued.max.requests` producers of a slow follower would hold up all others."""
-    partition = running.partitions.get("t", 0)
-    rules = running.partitions.replica_rules._replace(brokers=lambda: {9: BrokerInfo(9, ())})
-    role = partition.role
-    assert isinstance(role, Leader)
-    both = [rules.broker_id, 9]
-    partition.take_role(role._replace(replicas=both, metadata_isr=both), rules)
+    partition = lead_with_follower(running)
     request = produce(batch_of(*[b"checked beside the loop"] * count))
     request.timeout_ms = 600_000
     client.send(request, 9)
     assert partition.replicas is not None
     await eventually(lambda: partition.replicas._waiting)
     await eventually(lambda: not running.server.connections._tasks_running)
-    partition.follower_fetched(FollowerId(9, -1), count, 0)
+    partition.follower_fetched(FollowerId(FOLLOWER, -1), count, 0)
     (topic,) = (await client.receive()).responses
     assert topic.partition_responses[0].error_code == 0
+
+
+async def test_a_leader_that_is_replaced_between_two_parts_of_a_request_does_not_acknowledge(
+    running: InProcessBroker, client: RawClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The follower did not have the batch, and the new leader has it removed."""
+    partition = lead_with_follower(running)
+    write_part = produce_handler._write_part
+
+    def write_part_and_lose(*arguments: Any) -> None:
+        write_part(*arguments)
+        asyncio.get_running_loop().call_soon(partition.take_role, Follower(1, -1, FOLLOWER))
+
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    monkeypatch.setattr(produce_handler, "APPENDS_MAX", 1)
+    monkeypatch.setattr(produce_handler, "_write_part", write_part_and_lose)
+    request = produce(batch_of(b"a"))
+    request.topic_data[0].partition_data.append(
+        PartitionProduceData(index=1, records=batch_of(b"b"))
+    )
+    (topic,) = (await client.call(request, 9)).responses
+    codes = [part.error_code for part in topic.partition_responses]
+    assert codes == [ErrorCode.NOT_LEADER_OR_FOLLOWER, 0]
 
 
 async def test_null_records_are_refused(client: RawClient) -> None:
