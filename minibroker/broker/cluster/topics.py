@@ -178,7 +178,7 @@ class Topics:
         """
         async with self._context.lock:
             topic = await self._create(name, replicas, configs)
-            if self._election.is_controller:
+            if self._election.is_controller and not _has_states(topic):
                 await self._controller.settle([name])
         if timeout_s is not None:
             await self.wait_for_leaders(name, timeout_s)
@@ -393,12 +393,8 @@ class Topics:
         Source: Kafka DelayedCreatePartitions.
         """
 
-        def holds(topic: TopicImage | None) -> bool:
-            return topic is not None and all(
-                partition.leader != NO_LEADER for partition in topic.partitions
-            )
-
-        await self._wait(name, holds, timeout_s)
+        if not _has_leaders(self._context.updater.image.topics.get(name)):
+            await self._wait(name, _has_leaders, timeout_s)
 
     async def _wait(
         self, name: str, holds: Callable[[TopicImage | None], bool], timeout_s: float
@@ -408,6 +404,17 @@ class Topics:
             await self._context.updater.wait_for_topic(name, holds, timeout_s)
         except TimeoutError as error:
             raise KafkaError(ErrorCode.REQUEST_TIMED_OUT) from error
+
+
+def _has_leaders(topic: TopicImage | None) -> bool:
+    return topic is not None and all(
+        partition.leader != NO_LEADER for partition in topic.partitions
+    )
+
+
+def _has_states(topic: TopicImage) -> bool:
+    """Return whether the state of each partition is in the tree."""
+    return all(partition.partition_epoch >= 0 for partition in topic.partitions)
 
 
 def _exists(name: str) -> KafkaError:

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from itertools import compress
 from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.cluster.creation_limits import (
@@ -31,7 +30,7 @@ from minibroker.broker.cluster.creation_limits import (
 from minibroker.broker.config.describe import topic_entries
 from minibroker.broker.handlers.configs.resources import TOPIC, check_values
 from minibroker.broker.security.acls import CLUSTER_NAME, Operation, ResourceType
-from minibroker.broker.slices import TimeSlice, collect, run_with_pauses
+from minibroker.broker.slices import TimeSlice, run_with_pauses
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, as_answer
 from minibroker.kafka.protocol.messages.create_topics import (
@@ -64,11 +63,7 @@ async def handle(context: RequestContext, request: CreateTopicsRequest) -> Creat
     named_count = Counter([topic.name for topic in request.topics])
     if context.services.cluster.is_controller:
         named_once = [topic for topic in request.topics if named_count[topic.name] == 1]
-        are_allowed = await collect(
-            _may_create(context, topic.name, is_filter=True) for topic in named_once
-        )
-        allowed = list(compress(named_once, are_allowed))
-        await run_with_pauses(_check_size(context.services, allowed))
+        await run_with_pauses(_check_size(context, named_once))
     until = asyncio.get_running_loop().time() + request.timeout_ms / 1000
     turn = TimeSlice()
     for topic in {topic.name: topic for topic in request.topics}.values():
@@ -105,17 +100,18 @@ async def _wait_for_leaders(
             response.topics[place] = _failed(result.name, int(error.code), None)
 
 
-def _check_size(services: Services, topics: list[CreatableTopic]) -> Steps[None]:
+def _check_size(context: RequestContext, topics: list[CreatableTopic]) -> Steps[None]:
     """Raise KafkaError POLICY_VIOLATION for a request that would create too much.
 
-    `topics` are those whose name occurs once. Kafka also counts the partitions of topics that exist
-    already, and counts records only of topics that pass all other checks. Here every topic counts
-    that does not exist yet.
+    `topics` are those whose name occurs once; those that the client may not create do not count.
+    Kafka also counts the partitions of topics that exist already, and counts records only of topics
+    that pass all other checks. Here every topic counts that does not exist yet.
     """
+    services = context.services
     partitions = records = 0
     for topic in topics:
         yield
-        if topic.name != _METADATA_TOPIC:
+        if topic.name != _METADATA_TOPIC and _may_create(context, topic.name, is_filter=True):
             count = len(topic.assignments) or _partition_count(services, topic)
             partitions += max(0, count)
             if topic.name not in services.cluster.image.topics:
@@ -183,14 +179,7 @@ async def _create(
         _check_configs(services, name, configs)
     if not request.validate_only:
         mutations.record(len(replicas))
-        created = await cluster.create_topic(
-            name,
-            partition_count,
-            replication_factor,
-            assignment=assignment,
-            configs=configs,
-            timeout_s=None,
-        )
+        created = await cluster.topics.create(name, replicas, configs, None)
         if request.timeout_ms <= 0:
             # Kafka starts the creation and does not wait for it.
             raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)

@@ -98,7 +98,7 @@ async def test_a_tree_that_is_away_is_a_retriable_error(
     async def away(*_: Any, **__: Any) -> None:
         raise CoordinationError("the tree is away")
 
-    monkeypatch.setattr(type(running.broker.cluster), "create_topic", away)
+    monkeypatch.setattr(type(running.broker.cluster.topics), "create", away)
     error_code = await code(client, topic())
     assert error_code == ErrorCode.REQUEST_TIMED_OUT
     assert error_code.retriable
