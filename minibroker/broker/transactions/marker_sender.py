@@ -118,6 +118,10 @@ class MarkerSender:
             task.cancel()
         await asyncio.gather(*self._requests, return_exceptions=True)
 
+    def _is_current(self, ending: Ending) -> bool:
+        """Return whether this is the sender's to bring, and not given up or begun anew since."""
+        return self._endings.get(ending.transactional_id) is ending
+
     def _run(self) -> None:
         """Begin with what was added, in slices."""
         new, self._new = self._new, []
@@ -129,7 +133,7 @@ class MarkerSender:
 
     def _try(self, ending: Ending) -> Iterator[None]:
         """Bring the marker to the partitions that miss it, in short steps."""
-        if self._endings.get(ending.transactional_id) is not ending:
+        if not self._is_current(ending):
             return  # it is no longer ours to bring
         local_partitions, remote_partitions = self._by_leader(ending)
         parts = [
@@ -141,7 +145,8 @@ class MarkerSender:
         def take(codes: Codes) -> None:
             nonlocal open_answers
             open_answers -= 1
-            self._take(ending, codes)
+            if self._is_current(ending):  # another term may bring the same decision by now
+                self._take(ending, codes)
             if not open_answers:
                 self._finish_or_retry(ending)
 
@@ -150,7 +155,7 @@ class MarkerSender:
         for part in parts:
             self._writer.write(ending.marker, part, take)
             yield
-            if self._endings.get(ending.transactional_id) is not ending and open_answers:
+            if open_answers and not self._is_current(ending):
                 return  # another coordinator has it now
         for broker_id, partitions in remote_partitions.items():
             task = asyncio.get_running_loop().create_task(
@@ -206,7 +211,7 @@ class MarkerSender:
                     ending.transactional_id,
                     code.name,
                 )
-                self._endings.pop(ending.transactional_id, None)
+                del self._endings[ending.transactional_id]
                 return
             logger.debug(
                 "marker of transactional id %s for %s is tried again: %s",
@@ -216,7 +221,7 @@ class MarkerSender:
             )
 
     def _finish_or_retry(self, ending: Ending) -> None:
-        if self._endings.get(ending.transactional_id) is not ending:
+        if not self._is_current(ending):
             return  # somebody else decides
         if ending.missing:
             self._timers.after(RETRY_MS, lambda: run_in_slices(self._try(ending)))

@@ -212,3 +212,21 @@ async def test_close_waits_for_nobody(world: Fixture) -> None:
     await turns()
     await world.sender.close()
     assert (world.done, len(world.sender)) == ([], 0)
+
+
+async def test_a_late_answer_does_not_end_the_same_decision_of_a_later_term(world: Fixture) -> None:
+    """Another coordinator had the transaction in between, and its marker fences the first request
+    of this one. This broker coordinates the transaction again by then.
+    """
+    world.leaders["a"] = ELSEWHERE
+    world.codes[A] = [ErrorCode.TRANSACTION_COORDINATOR_FENCED, ErrorCode.NONE]
+    world.answers.clear()
+    world.add(A)
+    await turns()
+    world.sender.forget("x")
+    world.add(A)
+    await turns()
+    world.answers.set()
+    await eventually(lambda: len(world.markers) == 2)
+    await turns()
+    assert world.done == ["x"]
