@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.broker import slices
+from minibroker.broker.groups.offsets import CommittedOffset
 from minibroker.broker.handlers.common.transaction_verification import Protocol, Question, verify
+from minibroker.broker.partitions.markers import EndOfTransaction
+from minibroker.broker.slices import run_all
 from minibroker.broker.storage.files import Files
 from minibroker.broker.transactions.state import TransactionState
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import StorageError
-from minibroker.kafka.ids import TopicPartition
+from minibroker.kafka.ids import NO_PRODUCER_ID, TopicPartition
 from minibroker.kafka.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from minibroker.kafka.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -355,6 +358,42 @@ async def test_a_group_is_deleted_when_that_is_durable(
             ErrorCode.NOT_COORDINATOR if is_refused else ErrorCode.NONE,
             ErrorCode.GROUP_ID_NOT_FOUND,
         ]
+
+
+async def test_a_marker_ends_its_own_transaction_and_not_the_next(
+    broker: InProcessBroker, disk: HeldDisk
+) -> None:
+    """Another group's commit stands behind the marker, and is synced when the producer's next
+    transaction has its offsets. That one is aborted.
+    """
+    markers = broker.broker.services.transactions.markers
+    name = TopicPartition("__consumer_offsets", 0)
+    answers: list[dict[TopicPartition, ErrorCode]] = []
+
+    def commit(group_id: str, offset: int, producer_id: int = NO_PRODUCER_ID) -> None:
+        shard = broker.broker.services.groups.shard(group_id)
+        commits = [((group_id, "t", 0), CommittedOffset(offset, -1, "", 0))]
+        batch = run_all(shard.commit_batch(commits, producer_id=producer_id, producer_epoch=0))
+        shard.commit_offsets(group_id, commits, batch, producer_id=producer_id)
+
+    def committed() -> int:
+        offset = broker.broker.services.groups.shard("g").offsets.visible("g", "t", 0)
+        assert offset is not None
+        return offset.offset
+
+    commit("g", 1, producer_id=7)
+    disk.hold()
+    markers.write(EndOfTransaction(7, 0, 0, is_commit=True), [name], answers.append)
+    commit("other", 5)
+    disk.go_on_once()
+    assert answers == [{name: ErrorCode.NONE}]
+    assert committed() == 1
+    commit("g", 2, producer_id=7)
+    disk.go_on()
+    assert committed() == 1
+    markers.write(EndOfTransaction(7, 0, 0, is_commit=False), [name], answers.append)
+    assert answers == [{name: ErrorCode.NONE}] * 2
+    assert committed() == 1
 
 
 async def test_a_disk_that_cannot_sync_any_more_acknowledges_nothing(

@@ -186,18 +186,15 @@ class GroupCoordinator(ClusterListener):
     # Transactions.
 
     def complete_transaction(self, index: int, producer_id: int, is_commit: bool) -> None:
-        """Apply or drop the offsets of a transaction whose marker is in partition `index`.
+        """Apply or drop the offsets of a transaction whose marker is visible in partition `index`.
 
-        They were staged before the marker, and count before it: an offset that still waits for its
-        fsync takes effect first. A partition that is being loaded comes to the marker by itself.
+        The producer's next transaction may begin from now on, so this is done at once: behind
+        records that are not visible yet, it would end that one. A partition that is being loaded
+        comes to the marker by itself.
         """
-
-        def complete() -> None:
-            shard = self._runtime.find(index)
-            if shard is not None:
-                shard.complete_transaction(producer_id, is_commit=is_commit)
-
-        self.journal.when_told(index, complete)
+        shard = self._runtime.find(index)
+        if shard is not None:
+            shard.complete_transaction(producer_id, is_commit=is_commit)
 
     # The shards (`ShardFollower`).
 

@@ -329,24 +329,19 @@ class Journal(ClusterListener):
         return staged
 
     def when_told(
-        self,
-        index: int,
-        then: Callable[[], None],
-        failed: Callable[[ErrorCode], None] | None = None,
+        self, index: int, then: Callable[[], None], failed: Callable[[ErrorCode], None]
     ) -> None:
         """Call `then` when everything staged in a partition so far took effect: at once where
         nothing waits.
 
         `failed` is called instead, with the code for clients, where this broker loses the partition
-        before, or does not lead it. Without `failed` the call of `then` says nothing about that.
+        before, or does not lead it.
         """
         partition = self._partitions.get(index)
-        if partition is not None:
-            partition.when_told(then, failed)
-        elif failed is None:
-            then()
-        else:
+        if partition is None:
             failed(ErrorCode.NOT_COORDINATOR)
+        else:
+            partition.when_told(then, failed)
 
     def flush(self) -> None:
         """Write what is staged: whoever looks at state sees all that was accepted before."""
