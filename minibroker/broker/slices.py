@@ -69,10 +69,9 @@ def run_slice(steps: Steps[T], turn: TimeSlice) -> T:
     step raises.
     """
     try:
-        while True:
+        next(steps)
+        while not turn.is_over:
             next(steps)
-            if turn.is_over:
-                break
     except StopIteration as ended:
         return ended.value  # type: ignore[no-any-return]
     raise Unfinished

@@ -229,8 +229,10 @@ async def test_an_fsync_that_fails_between_two_steps_of_a_request_is_not_acknowl
     """Each step of a request gives the loop back, and the disk refuses behind the first write."""
     async with await broker.connect() as client:
         commit = OffsetCommitRequest(group_id="g", topics=[OffsetCommitRequestTopic(name="t")])
+        # One partition would be answered in one step.
         commit.topics[0].partitions = [
-            OffsetCommitRequestPartition(partition_index=0, committed_offset=1)
+            OffsetCommitRequestPartition(partition_index=0, committed_offset=number)
+            for number in range(2)
         ]
         assert (await client.call(commit, 2)).topics[0].partitions[0].error_code == 0
         disk = NextTurnDisk()

@@ -221,7 +221,7 @@ class GroupShard:
         Raises KafkaError with the journal's code; INVALID_COMMIT_OFFSET_SIZE for a batch that is
         too large.
         """
-        offsets = self.offsets
+        is_hidden = producer_id == NO_PRODUCER_ID and self.lags
         new_values: list[tuple[OffsetKey, CommittedOffset]] = []
 
         def replay(first_offset: int) -> None:
@@ -229,20 +229,20 @@ class GroupShard:
                 self.create_simple_group(group_id)
             if is_hidden:
                 for key, _ in commits:
-                    offsets.hide(key)
-            new_values.extend(offsets.put_all(group_id, commits, first_offset, producer_id))
+                    self.offsets.hide(key)
+            values = self.offsets.put_all(group_id, commits, first_offset, producer_id)
+            if is_hidden:
+                new_values.extend(values)
 
         def show() -> None:
-            if is_hidden:
-                for key, value in new_values:
-                    offsets.show(key, value)
+            for key, value in new_values:
+                self.offsets.show(key, value)
 
-        is_hidden = producer_id == NO_PRODUCER_ID and self.lags
         self._runtime.write_batch(
             self.index,
             batch,
             replay=replay,
-            then=show,
+            then=show if is_hidden else _do_nothing,
             too_large=ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
         )
 

@@ -179,8 +179,7 @@ class CoordinatorRuntime(Generic[Shard]):
         neither is called.
         """
         self.journal.flush()  # answers of this read wait for what they have staged themselves
-        outcome = _Outcome(then, failed)
-        operation = _Operation(outcome)
+        operation = _Operation(then, failed)
         try:
             staged = self.journal.stage(
                 index,
@@ -199,7 +198,8 @@ class CoordinatorRuntime(Generic[Shard]):
             raise KafkaError(operation.error, f"cannot append to partition {index} of {topic}")
         replay(staged.first_offset)
         operation.go_on()
-        self._limit(index, outcome)
+        if failed is not None:
+            self._limit(index, operation)
 
     def when_visible(
         self,
@@ -213,7 +213,8 @@ class CoordinatorRuntime(Generic[Shard]):
         """
         outcome = _Outcome(then, failed)
         self.journal.when_told(index, outcome.succeed, outcome.fail)
-        self._limit(index, outcome)
+        if failed is not None:
+            self._limit(index, outcome)
 
     def _limit(self, index: int, outcome: _Outcome) -> None:
         """Have the outcome fail after the time-out where it waits for followers. It waits for the
@@ -297,8 +298,8 @@ class _Outcome:
             self._failed(code)
 
     def limit(self, timeout: WriteTimeout) -> None:
-        """Fail after the time-out, unless the end comes before, or nobody would hear of it."""
-        if self._failed is not None and not self._is_over:
+        """Fail after the time-out, unless the end comes before."""
+        if not self._is_over:
             self._timer = timeout.timers.after(timeout.timeout_ms, self._time_out)
 
     def _time_out(self) -> None:
@@ -314,13 +315,15 @@ class _Outcome:
         return True
 
 
-class _Operation:
+class _Operation(_Outcome):
     """One `write` between its append and what follows."""
 
-    __slots__ = ("_is_replayed", "_is_visible", "_outcome", "error")
+    __slots__ = ("_is_replayed", "_is_visible", "error")
 
-    def __init__(self, outcome: _Outcome) -> None:
-        self._outcome = outcome
+    def __init__(
+        self, then: Callable[[], None], failed: Callable[[ErrorCode], None] | None
+    ) -> None:
+        super().__init__(then, failed)
         self._is_visible = self._is_replayed = False
         self.error: ErrorCode | None = None
         """Set where the records are not in the log, or will be lost."""
@@ -329,16 +332,16 @@ class _Operation:
         """Note that the records are below the high watermark; go on if they are replayed."""
         self._is_visible = True
         if self._is_replayed:
-            self._outcome.succeed()
+            self.succeed()
 
     def on_failed(self, code: ErrorCode) -> None:
         """Note the error: `write` raises it, or the operation fails later."""
         self.error = code
         if self._is_replayed:
-            self._outcome.fail(code)
+            self.fail(code)
 
     def go_on(self) -> None:
         """Note that the records are replayed; go on if they are visible."""
         self._is_replayed = True
         if self._is_visible:
-            self._outcome.succeed()
+            self.succeed()

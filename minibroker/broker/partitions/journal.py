@@ -44,7 +44,6 @@ from minibroker.kafka.java_strings import partition_for
 from minibroker.kafka.records.batch import TRANSACTIONAL_FLAG
 from minibroker.kafka.records.builder import encode_record, seal_batch
 from minibroker.kafka.records.compression import NONE, compress
-from minibroker.kafka.records.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -59,6 +58,7 @@ if TYPE_CHECKING:
     from minibroker.broker.worker import Runner
     from minibroker.clock import Clock
     from minibroker.kafka.records.batch import BatchHeader
+    from minibroker.kafka.records.record import Record
 
     JournalRecord = tuple[bytes, bytes | None]
     """Key and value as stored; value None is a tombstone."""
@@ -249,17 +249,18 @@ class Journal(ClusterListener):
 
     def _get_active(self, index: int) -> JournalPartition:
         partition = self._partitions.get(index)
-        if partition is None or partition.state is JournalState.FAILED:
-            raise KafkaError(
-                ErrorCode.NOT_COORDINATOR,
-                f"this broker does not serve partition {index} of {self.topic}",
-            )
-        if partition.state is JournalState.LOADING:
-            raise KafkaError(
-                ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-                f"partition {index} of {self.topic} is being loaded",
-            )
-        return partition
+        if partition is not None:
+            if partition.state is JournalState.ACTIVE:
+                return partition
+            if partition.state is JournalState.LOADING:
+                raise KafkaError(
+                    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+                    f"partition {index} of {self.topic} is being loaded",
+                )
+        raise KafkaError(
+            ErrorCode.NOT_COORDINATOR,
+            f"this broker does not serve partition {index} of {self.topic}",
+        )
 
     # Appending.
 
@@ -276,9 +277,10 @@ class Journal(ClusterListener):
         body = bytearray()
         count = 0
         for key, value in records:
-            encode_record(body, Record(0, now_ms, key, value), count, 0)
+            if count:
+                yield
+            encode_record(body, key, value, (), count, 0)
             count += 1
-            yield
         is_transactional = producer_id != NO_PRODUCER_ID
         return seal_batch(
             body if self._codec == NONE else compress(self._codec, body),

@@ -25,7 +25,7 @@ from minibroker.kafka.records.batch import (
 )
 from minibroker.kafka.records.compression import CODEC_IDS, NONE, compress
 from minibroker.kafka.records.crc import crc32c
-from minibroker.kafka.records.record import Record, wrap_int64
+from minibroker.kafka.records.record import Header, Record, wrap_int64
 
 _UINT32: Final = Struct(">I")
 _ONE_BYTE_END: Final = 64
@@ -148,7 +148,8 @@ def _encode_all(
                 f"in a batch that starts at {base_offset}"
             )
         delta = next_delta
-        encode_record(body, record, delta, wrap_int64(record.timestamp - base_timestamp))
+        timestamp_delta = wrap_int64(record.timestamp - base_timestamp)
+        encode_record(body, record.key, record.value, record.headers, delta, timestamp_delta)
         max_timestamp = max(max_timestamp, record.timestamp)
     return body, delta, max_timestamp
 
@@ -162,9 +163,15 @@ def write_varint(out: bytearray, value: int) -> None:
     out.append(raw)
 
 
-def encode_record(out: bytearray, record: Record, offset_delta: int, timestamp_delta: int) -> None:
-    """Append one record with its length. The deltas are written; the record's own offset and
-    timestamp are not used."""
+def encode_record(  # noqa: PLR0917  positional: one call for each record
+    out: bytearray,
+    key: bytes | None,
+    value: bytes | None,
+    headers: Sequence[Header],
+    offset_delta: int,
+    timestamp_delta: int,
+) -> None:
+    """Append one record with its length."""
     body = bytearray(1)
     # Most numbers are short: they take one byte and need no call.
     if timestamp_delta == 0:
@@ -175,15 +182,15 @@ def encode_record(out: bytearray, record: Record, offset_delta: int, timestamp_d
         body.append(offset_delta << 1)
     else:
         write_varint(body, offset_delta)
-    _write_bytes(body, record.key)
-    _write_bytes(body, record.value)
-    if not record.headers:
+    _write_bytes(body, key)
+    _write_bytes(body, value)
+    if not headers:
         body.append(0)
     else:
-        write_varint(body, len(record.headers))
-        for key, value in record.headers:
-            _write_bytes(body, key.encode("utf-8"))
-            _write_bytes(body, value)
+        write_varint(body, len(headers))
+        for name, header_value in headers:
+            _write_bytes(body, name.encode("utf-8"))
+            _write_bytes(body, header_value)
     size_bytes = len(body)
     if size_bytes < _ONE_BYTE_END:
         out.append(size_bytes << 1)

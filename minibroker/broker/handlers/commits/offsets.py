@@ -55,8 +55,8 @@ def accept(
     producer_id: int = NO_PRODUCER_ID,
     producer_epoch: int = -1,
 ) -> Steps[Accepted]:
-    """Return the partitions that may be committed, and their batch. The caller checks the group
-    again behind it: others may have had the loop.
+    """Return the partitions that may be committed, and their batch. It gives the loop back between
+    two partitions, so with more than one (`codes`) the caller checks the group again behind it.
 
     Args:
         units_max: `offset.metadata.max.bytes`.
@@ -71,7 +71,8 @@ def accept(
     for topic, partitions in topics:
         topic_id = topic.topic_id if has_ids else ZERO_TOPIC_ID
         for partition in partitions:
-            yield
+            if codes:
+                yield
             metadata = partition.committed_metadata
             if is_too_long(metadata, units_max):
                 codes.append(ErrorCode.OFFSET_METADATA_TOO_LARGE)
@@ -144,10 +145,12 @@ def write(
             if not any(codes):
                 raise
             codes = [code or error.code for code in codes]
-    next_code = iter(codes)
+    answered = 0
     for topic, partitions in topics:
         for partition in partitions:
+            if answered:
+                yield
             index = partition.partition_index
-            answers.add(topic.name, topic.topic_id, index, next(next_code))
-            yield
+            answers.add(topic.name, topic.topic_id, index, codes[answered])
+            answered += 1
     return waiting

@@ -82,8 +82,9 @@ def known_partitions(
     `may_read`, UNKNOWN_TOPIC_OR_PARTITION.
     """
     existing_topics = []
-    for topic in topics:
-        yield
+    for number, topic in enumerate(topics):
+        if number:
+            yield
         in_image = (
             image.topic_by_id.get(topic.topic_id) if has_ids else image.topics.get(topic.name)
         )
@@ -107,8 +108,9 @@ def known_partitions(
             continue
         count = len(in_image.partitions)
         existing = []
-        for partition in topic.partitions:
-            yield
+        for place, partition in enumerate(topic.partitions):
+            if place:
+                yield
             if 0 <= partition.partition_index < count:
                 existing.append(partition)
             else:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minibroker.broker import slices
 from minibroker.broker.cluster.consumer_offsets import get_offset
+from minibroker.broker.groups.classic.group import ClassicGroup
+from minibroker.broker.server import handling
 from minibroker.broker.storage.files import Files
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.protocol.messages.find_coordinator import FindCoordinatorRequest
@@ -111,6 +115,38 @@ async def test_a_disk_that_refuses_is_in_the_answer(
     codes = [partition.error_code for partition in answer.topics[0].partitions]
     assert codes == [ErrorCode.NOT_COORDINATOR] * 2
     assert await committed_offsets(coordinated) == {("t", 0): 5, ("t", 1): 6}
+
+
+async def test_a_group_whose_deletion_begins_between_two_steps_refuses(
+    running: InProcessBroker, coordinated: RawClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (await coordinated.call(commit(5, 6), 7)).topics[0].partitions[0].error_code == 0
+    shard = running.broker.services.groups.shard("g")
+    validate = ClassicGroup.validate_offset_commit
+
+    def validate_before_deletion(*arguments: Any, **options: Any) -> Any:
+        asyncio.get_running_loop().call_soon(shard.deleted_groups.add, "g")
+        return validate(*arguments, **options)
+
+    monkeypatch.setattr(ClassicGroup, "validate_offset_commit", validate_before_deletion)
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    answer = await coordinated.call(commit(7, 8), 7)
+    codes = [partition.error_code for partition in answer.topics[0].partitions]
+    assert codes == [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS] * 2
+    shard.deleted_groups.clear()
+    assert await committed_offsets(coordinated) == {("t", 0): 5, ("t", 1): 6}
+
+
+@pytest.mark.pure("run_rest, which the station calls")
+async def test_a_commit_of_one_partition_is_one_step(
+    running: InProcessBroker, coordinated: RawClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A slow machine makes no task of it."""
+    rests: list[object] = []
+    monkeypatch.setattr(handling, "run_rest", lambda steps, _turn: rests.append(steps))
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    assert (await coordinated.call(commit(5), 7)).topics[0].partitions[0].error_code == 0
+    assert not rests
 
 
 async def test_a_stranger_is_refused_and_named(
