@@ -15,7 +15,7 @@ a field has a keyword, and both ways in read and refuse the same.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, ForwardRef, get_type_hints
 
 from minibroker.cli.errors import UsageError
 
@@ -29,31 +29,68 @@ Names = dict[str, str]
 """PlanField → the user's name of it: its flag on the command line, its keyword in Python."""
 
 
-class Option(NamedTuple):
-    """One option of a verb, on the command line and in Python."""
+class Option:
+    """One option of a verb, on the command line and in Python. Constant after construction."""
 
-    flag: str
-    """Its flag, or a name without dashes for a value that has its place on the command line."""
-    kind: Kind
-    help: str
-    """Its effect, in lower case and without a full stop; the default is added in brackets."""
-    group: str = ""
-    """The title of the help page under which it stands; empty: that of the verb itself."""
-    name: str = ""
-    """The keyword in Python; empty: the name of the field."""
-    metavar: str = ""
-    """The value's name in the help; empty: that of the kind."""
-    default: str = ""
-    """The default in the help; empty: that of the field."""
-    example: str = ""
-    """A value for the sentence that says that the option is missing."""
-    short: str = ""
-    """A flag of one letter beside the long one: `-n`; empty: it has none."""
+    __slots__ = (
+        "default",
+        "example",
+        "flag",
+        "group",
+        "help",
+        "kind",
+        "metavar",
+        "name",
+        "short",
+    )
+
+    def __init__(
+        self,
+        flag: str,
+        kind: Kind,
+        help: str,  # noqa: A002  the word of its page
+        group: str = "",
+        *,
+        name: str = "",
+        metavar: str = "",
+        default: str = "",
+        example: str = "",
+        short: str = "",
+    ) -> None:
+        """Declare an option.
+
+        Args:
+            flag: its flag, or a name without dashes for a value that has its place on the command
+                line.
+            kind: how its value is read and shown.
+            help: its effect, in lower case and without a full stop; the default is added in
+                brackets.
+            group: the title of the help page under which it stands; empty: that of the verb itself.
+            name: the keyword in Python; empty: the name of the field.
+            metavar: the value's name in the help; empty: that of the kind.
+            default: the default in the help; empty: that of the field.
+            example: a value for the sentence that says that the option is missing.
+            short: a flag of one letter beside the long one: `-n`; empty: it has none.
+        """
+        self.flag = flag
+        self.kind = kind
+        self.help = help
+        self.group = group
+        self.name = name
+        self.metavar = metavar
+        self.default = default
+        self.example = example
+        self.short = short
 
     @property
     def is_flag(self) -> bool:
         """Return whether a flag stands before the value; else the value has a place: `A`."""
         return self.flag.startswith("-")
+
+    def changed(self, **changes: str) -> Option:
+        """Return the same option with other texts, for another verb."""
+        texts = {name: getattr(self, name) for name in self.__slots__ if name != "kind"}
+        return Option(kind=self.kind, **texts | changes)
 
 
 class Part:
@@ -345,7 +382,10 @@ _FIELDS: Final[dict[type[Any], tuple[PlanField, ...]]] = {}
 
 def _fields_of(declared: type[Any]) -> Iterator[PlanField]:
     defaults: Mapping[str, Any] = declared._field_defaults
-    for name, hint in get_type_hints(declared, include_extras=True).items():
+    hints = declared.__annotations__
+    if any(isinstance(hint, ForwardRef) for hint in hints.values()):  # annotations are strings
+        hints = get_type_hints(declared, include_extras=True)
+    for name, hint in hints.items():
         for note in getattr(hint, "__metadata__", ()):
             if isinstance(note, Option | Part | InOrder):
                 yield PlanField(

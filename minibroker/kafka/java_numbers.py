@@ -16,7 +16,7 @@ _BLANKS: Final = "".join(map(chr, range(0x21)))
 """String.trim removes these: the space, and every character below it."""
 _DIGITS_MAX: Final = 20
 """A number of 64 bits has no more digits, zeros in front of it not counted."""
-# Texts, which `re` compiles with the first number: a start reads none.
+# Texts, which `re` compiles with the first number that is not plain: a start reads none.
 _EXPONENT = r"e[+-]?[0-9]+"
 _DECIMAL: Final = rf"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:{_EXPONENT})?[fd]?"
 _HEXADECIMAL: Final = r"[+-]?0x(?:[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)p[+-]?[0-9]+[fd]?"
@@ -51,6 +51,8 @@ def parse_integer(text: str, bits: int) -> int | None:
 def parse_double(text: str) -> float:
     """Return the number of a text, which may have spaces around it. Raises ValueError."""
     number_text = trim(text)
+    if _is_plain(number_text):
+        return float(number_text)
     if re.fullmatch(_HEXADECIMAL, number_text, re.IGNORECASE):
         return _from_hex(number_text.rstrip("dDfF") if number_text[-1] in "dDfF" else number_text)
     if re.fullmatch(_DECIMAL, number_text, re.IGNORECASE):
@@ -58,6 +60,14 @@ def parse_double(text: str) -> float:
     if re.fullmatch(_WORDS, number_text):
         return float(number_text)
     raise ValueError(f"not a number: {text!r}")
+
+
+def _is_plain(text: str) -> bool:
+    """Return whether a text is digits with one point between them, as `0.5`. Each start reads some
+    of these, and a pattern takes longer to compile than all of them to read.
+    """
+    whole, _, fraction = text.partition(".")
+    return text.isascii() and whole.isdigit() and fraction.isdigit()
 
 
 def _from_hex(text: str) -> float:

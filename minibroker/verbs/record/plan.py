@@ -41,7 +41,7 @@ class ChosenRecords(NamedTuple):
     sample: Annotated[float | None, SAMPLE] = None
     sample_by: Annotated[str | None, SAMPLE_BY_OPTION] = None
     mask: Annotated[tuple[MaskRule, ...], MASK] = ()
-    mask_secret_file: Annotated[str | None, MASK_SECRET_FILE._replace(default="")] = None
+    mask_secret_file: Annotated[str | None, MASK_SECRET_FILE.changed(default="")] = None
     select: Annotated[tuple[FieldPath, ...], SELECT] = ()
     unmaskable: Annotated[str | None, UNMASKABLE] = None
 

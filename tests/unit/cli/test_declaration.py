@@ -137,3 +137,12 @@ def test_a_field_without_a_default_has_an_example() -> None:
     for verb in VERBS.values():
         for field in options_of(verb.plan):
             assert not field.is_needed or field.declared.example, (verb.name, field.name)
+
+
+def test_another_verb_has_an_option_with_other_texts() -> None:
+    option = Option("--wheels", COUNT, "how many", "Parts", name="wheels", default="4", short="-w")
+    other = option.changed(help="how many it has", default="")
+    assert (other.help, other.default) == ("how many it has", "")
+    assert (other.flag, other.kind, other.group) == ("--wheels", COUNT, "Parts")
+    assert (other.name, other.short) == ("wheels", "-w")
+    assert option.help == "how many"

@@ -86,7 +86,7 @@ class ArchivePlan(NamedTuple):
     fail_on_data_loss: Annotated[bool, ON_DATA_LOSS] = True
     on_recreated: Annotated[str, ON_RECREATED] = FAIL
     target_bytes: Annotated[int, TARGET_FILE_SIZE] = DEFAULT_TARGET_BYTES
-    every_ms: Annotated[int | None, EVERY._replace(default=exact_duration(FOLLOW_EVERY_MS))] = None
+    every_ms: Annotated[int | None, EVERY.changed(default=exact_duration(FOLLOW_EVERY_MS))] = None
     catalog: Annotated[Mapping[str, str], CATALOG] = {}
     table: Annotated[str | None, TABLE] = None
     batch_bytes: Annotated[int, BATCH_BYTES] = DEFAULT_BATCH_BYTES
@@ -154,7 +154,7 @@ class ArchivePlan(NamedTuple):
 
     storage: Annotated[Mapping[str, str], STORAGE_OPTION] = {}
     checkpoint_directory: Annotated[
-        str | None, CHECKPOINT._replace(default="TO/_minibroker/checkpoint")
+        str | None, CHECKPOINT.changed(default="TO/_minibroker/checkpoint")
     ] = None
 
     @property

@@ -29,7 +29,7 @@ class OtherCluster(NamedTuple):
 
     bootstrap: Annotated[
         str | None,
-        BOOTSTRAP._replace(
+        BOOTSTRAP.changed(
             flag="--with-bootstrap",
             help="the broker of B",
             name="with_bootstrap",
@@ -38,7 +38,7 @@ class OtherCluster(NamedTuple):
     ] = None
     kafka: Annotated[
         Mapping[str, str],
-        KAFKA._replace(
+        KAFKA.changed(
             flag="--with-kafka",
             help="a setting of the Kafka client for B: on the cluster of A it is added to those of "
             "A; another cluster takes those only if it has none",
@@ -47,7 +47,7 @@ class OtherCluster(NamedTuple):
     ] = {}
     kafka_config: Annotated[
         str | None,
-        KAFKA_CONFIG._replace(
+        KAFKA_CONFIG.changed(
             flag="--with-kafka-config",
             help="settings of the Kafka client for B in a properties file, taken as --with-kafka",
             name="with_kafka_config",

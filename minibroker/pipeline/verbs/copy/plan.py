@@ -42,7 +42,7 @@ class TargetCluster(NamedTuple):
 
     bootstrap: Annotated[
         str | None,
-        BOOTSTRAP._replace(
+        BOOTSTRAP.changed(
             flag="--to-bootstrap",
             help="the broker of the target",
             name="to_bootstrap",
@@ -51,7 +51,7 @@ class TargetCluster(NamedTuple):
     ] = None
     kafka: Annotated[
         Mapping[str, str],
-        KAFKA._replace(
+        KAFKA.changed(
             flag="--to-kafka",
             help="a setting of the Kafka client for the target: on the cluster of the source it is "
             "added to those of the source; another cluster takes those only if it has none",
@@ -60,7 +60,7 @@ class TargetCluster(NamedTuple):
     ] = {}
     kafka_config: Annotated[
         str | None,
-        KAFKA_CONFIG._replace(
+        KAFKA_CONFIG.changed(
             flag="--to-kafka-config",
             help="settings of the Kafka client for the target in a properties file, taken "
             "as --to-kafka",
@@ -125,7 +125,7 @@ class CopyPlan(NamedTuple):
     follow: Annotated[bool, FOLLOW] = False
     every_ms: Annotated[int | None, EVERY] = None
     batch_rows: Annotated[
-        int, BATCH_ROWS._replace(help="records of a batch and its transactions, about")
+        int, BATCH_ROWS.changed(help="records of a batch and its transactions, about")
     ] = COPY_BATCH_ROWS
     max_rate: Annotated[int | None, MAX_RATE] = None
     """Bytes that are written in a second, at most; None: no limit."""
@@ -133,7 +133,7 @@ class CopyPlan(NamedTuple):
     operations: Annotated[RowOperations, ROW_OPTIONS] = NONE
     dead_letters: Annotated[
         str | None,
-        DEAD_LETTERS._replace(
+        DEAD_LETTERS.changed(
             help="topic of the target, or directory, for records that cannot be used, with the "
             "reason and position: those that are dated more than a day ahead of now; without it "
             "they are copied as they are"

@@ -31,7 +31,7 @@ class MaintainPlan(NamedTuple):
         ),
     ]
     target_bytes: Annotated[
-        int, TARGET_FILE_SIZE._replace(help="size of a merged file, about", group="")
+        int, TARGET_FILE_SIZE.changed(help="size of a merged file, about", group="")
     ] = DEFAULT_TARGET_BYTES
     keep_ms: Annotated[
         int,
@@ -45,7 +45,7 @@ class MaintainPlan(NamedTuple):
     catalog: Annotated[Mapping[str, str], CATALOG] = {}
     table: Annotated[str | None, TABLE] = None
     storage: Annotated[
-        Mapping[str, str], STORAGE_OPTION._replace(default="the variables AWS_...")
+        Mapping[str, str], STORAGE_OPTION.changed(default="the variables AWS_...")
     ] = {}
 
 

@@ -88,13 +88,13 @@ class ReplayPlan(NamedTuple):
         ),
     ] = False
     batch_rows: Annotated[
-        int, BATCH_ROWS._replace(help="records of a batch and its transactions, at most")
+        int, BATCH_ROWS.changed(help="records of a batch and its transactions, at most")
     ] = REPLAY_BATCH_ROWS
-    batch_bytes: Annotated[int, BATCH_BYTES._replace(default="")] = DEFAULT_BATCH_BYTES
+    batch_bytes: Annotated[int, BATCH_BYTES.changed(default="")] = DEFAULT_BATCH_BYTES
     max_rate: Annotated[int | None, MAX_RATE] = None
     """Bytes that are written in a second, at most; None: no limit."""
     checkpoint_directory: Annotated[
-        str | None, CHECKPOINT._replace(default="FROM/_minibroker/replays/TOPIC")
+        str | None, CHECKPOINT.changed(default="FROM/_minibroker/replays/TOPIC")
     ] = None
     operations: Annotated[RowOperations, ROW_OPTIONS] = NONE
     dead_letters: Annotated[str | None, DEAD_LETTERS] = None

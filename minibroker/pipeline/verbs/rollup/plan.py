@@ -140,7 +140,7 @@ class RollupPlan(NamedTuple):
     on_recreated: Annotated[str, ON_RECREATED] = FAIL
     checkpoint_directory: Annotated[
         str | None,
-        CHECKPOINT._replace(
+        CHECKPOINT.changed(
             help="directory of progress and open windows; needed with a topic",
             default="TO/_minibroker/checkpoint",
         ),
