@@ -39,6 +39,7 @@ from minibroker.broker.cluster.tree import (
     NotEmpty,
     Set,
     Stat,
+    check_name,
     check_path,
     child_path,
     parent_of,
@@ -81,7 +82,17 @@ _COUNTER_TABLE: Final = "CREATE TABLE IF NOT EXISTS counter (zxid_limit INTEGER 
 _OWNED: Final = "SELECT parent, name FROM node WHERE owner = ?"
 _OWNER: Final = "SELECT owner, sequence FROM node WHERE parent = ? AND name = ?"
 _COUNT: Final = "UPDATE node SET sequence = sequence + 1 WHERE parent = ? AND name = ?"
-_INSERT: Final = "INSERT INTO node VALUES (?, ?, ?, 0, ?, ?, ?, 0)"
+_NEW_ROW: Final = "(?, ?, ?, 0, ?, ?, ?, 0)"
+_INSERT: Final = f"INSERT INTO node VALUES {_NEW_ROW}"
+_ROWS_TOGETHER: Final = 11
+"""Rows that one statement inserts: a topic of four partitions."""
+_INSERTS: Final = [
+    f"INSERT INTO node VALUES {', '.join([_NEW_ROW] * count)}"
+    for count in range(_ROWS_TOGETHER + 1)
+]
+"""Number of rows → the statement that inserts them."""
+_LASTING_MAX: Final = 100
+"""Paths of parents that are remembered."""
 _SELECT: Final = (
     "SELECT data, version, czxid, ctime_ms, owner FROM node WHERE parent = ? AND name = ?"
 )
@@ -116,12 +127,15 @@ def _key(path: str) -> tuple[str, str]:
 
 
 class _Transaction:
-    """One transaction under way."""
+    """One transaction under way. It begins in the database with its first statement, and not at all
+    where its only statement is the insertion of a few nodes, which SQLite makes a transaction.
+    """
 
-    __slots__ = ("db", "new_paths", "new_rows", "now_ms", "session_id", "zxid")
+    __slots__ = ("db", "has_begun", "new_paths", "new_rows", "now_ms", "session_id", "zxid")
 
     def __init__(self, db: sqlite3.Connection, zxid: int, now_ms: int, session_id: int) -> None:
         self.db = db
+        self.has_begun = False
         self.zxid = zxid
         self.now_ms = now_ms
         self.session_id = session_id
@@ -130,6 +144,46 @@ class _Transaction:
         """The lasting nodes that it created."""
         self.new_rows: list[tuple[str, str, bytes, int, int, int]] = []
         """Rows of created nodes that are not in the database yet."""
+
+    def begin(self) -> sqlite3.Connection:
+        """Return the database, in which the transaction has begun."""
+        if not self.has_begun:
+            self.db.execute("BEGIN IMMEDIATE")
+            self.has_begun = True
+        return self.db
+
+    def commit(self) -> None:
+        """End it. Raises NodeExists for the first created node that exists."""
+        if self.has_begun or not self._insert_together():
+            self.insert()
+            self.begin().execute("COMMIT")
+
+    def _insert_together(self) -> bool:
+        """Insert the created nodes by one statement; return whether that was possible."""
+        rows = self.new_rows
+        if not 0 < len(rows) <= _ROWS_TOGETHER:
+            return False
+        try:
+            self.db.execute(_INSERTS[len(rows)], [value for row in rows for value in row])
+        except sqlite3.IntegrityError:
+            return False  # nothing is inserted: `insert` finds the node that exists
+        return True
+
+    def insert(self) -> None:
+        """Put created nodes into the database, in one call. Raises NodeExists for the first that
+        exists.
+        """
+        rows = self.new_rows
+        if not rows:
+            return
+        db = self.begin()
+        changes_before = db.total_changes
+        try:
+            db.executemany(_INSERT, rows)
+        except sqlite3.IntegrityError:
+            parent, name = rows[db.total_changes - changes_before][:2]
+            raise NodeExists(child_path(parent, name)) from None
+        rows.clear()
 
 
 class EmbeddedTree:
@@ -147,6 +201,8 @@ class EmbeddedTree:
         self._wal_fd = -1  # read by workers
         self._zxid = 0
         self._zxid_limit = 0
+        self._lasting_paths: set[str] = set()
+        """Paths of some nodes that are there, and of no session."""
         self._operations = 0
         # A worker's.
         self._checkpoint_db: sqlite3.Connection | None = None
@@ -239,6 +295,7 @@ class EmbeddedTree:
         db.execute("DELETE FROM node WHERE owner != 0")
         (self._zxid,) = db.execute("SELECT zxid_limit FROM counter").fetchone()
         self._zxid_limit = self._zxid
+        self._lasting_paths.clear()
         db.execute("COMMIT")
         self._wal_fd = os.open(f"{self._path}-wal", os.O_RDWR | system.OPEN_FLAGS)
 
@@ -414,14 +471,16 @@ class EmbeddedTree:
         transaction = _Transaction(db, zxid, self._clock.now_ms(), session_id)
         results: list[str | int] = []
         try:
-            db.execute("BEGIN IMMEDIATE")
             try:
                 for operation in operations:
-                    results.append(self._apply(transaction, operation))  # noqa: PERF401
-                self._insert(transaction)
+                    if isinstance(operation, Create):
+                        results.append(self._create(transaction, operation))
+                    else:
+                        results.append(self._apply(transaction, operation))
                 if zxid > self._zxid_limit:
-                    db.execute("UPDATE counter SET zxid_limit = ?", (zxid + ZXID_BLOCK,))
-                db.execute("COMMIT")
+                    update = "UPDATE counter SET zxid_limit = ?"
+                    transaction.begin().execute(update, (zxid + ZXID_BLOCK,))
+                transaction.commit()
             except BaseException:
                 if db.in_transaction:
                     db.execute("ROLLBACK")
@@ -438,11 +497,9 @@ class EmbeddedTree:
             self._notify(operations, results)
         return results
 
-    def _apply(self, transaction: _Transaction, operation: Operation) -> str | int:
-        if isinstance(operation, Create):
-            return self._create(transaction, operation)
-        self._insert(transaction)
-        db = transaction.db
+    def _apply(self, transaction: _Transaction, operation: Set | Delete | Check) -> str | int:
+        transaction.insert()
+        db = transaction.begin()
         path = operation.path
         key = _key(path)
         row = db.execute(_SELECT, key).fetchone()
@@ -460,61 +517,60 @@ class EmbeddedTree:
             raise NotEmpty(path)
         db.execute(_DELETE, key)
         transaction.new_paths.discard(path)
+        self._lasting_paths.discard(path)
         return path
 
-    def _insert(self, transaction: _Transaction) -> None:
-        """Put created nodes into the database, in one call. Raises NodeExists for the first that
-        exists.
-        """
-        rows = transaction.new_rows
-        if not rows:
-            return
-        db = transaction.db
-        changes_before = db.total_changes
-        try:
-            db.executemany(_INSERT, rows)
-        except sqlite3.IntegrityError:
-            parent, name = rows[db.total_changes - changes_before][:2]
-            raise NodeExists(child_path(parent, name)) from None
-        rows.clear()
-
     def _create(self, transaction: _Transaction, operation: Create) -> str:
-        """Make the row of a new node, for `_insert`; return its path."""
+        """Make the row of a new node, for `_Transaction.insert`; return its path."""
         path = operation.path
-        check_path(f"{path}0" if operation.sequence else path)
         parent, name = _key(path)
         if not parent:
             raise NodeExists(path)
-        if operation.sequence or parent not in transaction.new_paths:
-            number = self._use_parent(transaction, parent, operation)
+        if operation.sequence:
+            check_path(f"{path}0")
+            number = self._count_child(transaction, parent, operation)
             name += number
             path += number
+        elif parent in transaction.new_paths or parent in self._lasting_paths:
+            check_name(name, path)
+        else:
+            check_path(path)
+            self._find_parent(transaction, parent, operation)
+            self._remember(parent)
         owner = transaction.session_id if operation.ephemeral else 0
         transaction.new_rows.append(
             (parent, name, operation.data, transaction.zxid, transaction.now_ms, owner)
         )
         if operation.ephemeral:
-            self._insert(transaction)  # a node below it has to find it
+            transaction.insert()  # a node below it has to find it
         else:
             transaction.new_paths.add(path)
         return path
 
-    def _use_parent(self, transaction: _Transaction, parent: str, operation: Create) -> str:
-        """Check the parent of a new node, which this transaction did not create; return the digits
-        of a sequence node, which it counts, "" for another one. Raises NoNode, EphemeralParent.
+    def _remember(self, parent: str) -> None:
+        """Note that a lasting node is there, so that the next node below it need not ask."""
+        if parent == "/":
+            return  # a path without a slash has this parent, too: it is checked as a whole
+        if len(self._lasting_paths) >= _LASTING_MAX:
+            self._lasting_paths.clear()
+        self._lasting_paths.add(parent)
+
+    def _find_parent(self, transaction: _Transaction, parent: str, operation: Create) -> int:
+        """Check the parent of a new node, which this transaction did not create; return the number
+        of the next sequence node below it. Raises NoNode, EphemeralParent.
         """
-        if operation.sequence:
-            self._insert(transaction)  # the parent may be among them
-        db = transaction.db
-        key = _key(parent)
-        row = db.execute(_OWNER, key).fetchone()
+        row = transaction.begin().execute(_OWNER, _key(parent)).fetchone()
         if row is None or row[0]:
-            self._insert(transaction)  # an earlier node may be the first that is refused
+            transaction.insert()  # an earlier node may be the first that is refused
             raise NoNode(parent) if row is None else EphemeralParent(operation.path)
-        if not operation.sequence:
-            return ""
-        db.execute(_COUNT, key)
-        return f"{row[1]:010d}"
+        return int(row[1])
+
+    def _count_child(self, transaction: _Transaction, parent: str, operation: Create) -> str:
+        """Count a new sequence node; return its digits. Raises NoNode, EphemeralParent."""
+        transaction.insert()  # the parent may be among them
+        number = self._find_parent(transaction, parent, operation)
+        transaction.db.execute(_COUNT, _key(parent))
+        return f"{number:010d}"
 
     # Making it durable, away from the loop
 

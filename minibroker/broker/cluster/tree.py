@@ -243,6 +243,12 @@ def check_path(path: str) -> None:
         raise ValueError(f"not a path of the tree: {path!r}")
 
 
+def check_name(name: str, path: str) -> None:
+    """Raise ValueError for a last part of `path` that ZooKeeper would refuse."""
+    if name in _ILLEGAL_NAMES or "\0" in name:
+        raise ValueError(f"not a path of the tree: {path!r}")
+
+
 async def ensure_node(tree: Tree, path: str, data: bytes = b"") -> bool:
     """Create a node and its parents unless it exists; return whether it was created."""
     try:

@@ -252,6 +252,8 @@ async def test_a_flush_behind_a_write_that_fails_is_told(
     ("operations", "error", "path"),
     [
         ([Create("/new"), Create("/old"), Create("/more")], NodeExists, "/old"),
+        ([*(Create(f"/new{number}") for number in range(20)), Create("/old")], NodeExists, "/old"),
+        ([Create("/old/a"), Create("/old/a/b"), Create("/old/a")], NodeExists, "/old/a"),
         ([Create("/new"), Create("/new")], NodeExists, "/new"),
         ([Create("/new"), Create("/new/a"), Create("/new/a")], NodeExists, "/new/a"),
         ([Create("/old"), Create("/absent/a")], NodeExists, "/old"),
@@ -270,6 +272,22 @@ async def test_the_first_refused_node_is_named(
         await tree.multi(operations)
     assert caught.value.args == (path,)
     assert await tree.children("/") == ["old"]
+    await tree.close()
+
+
+async def test_a_creation_below_a_node_with_children_is_one_statement(tmp_path: Path) -> None:
+    """Each statement lets the workers have the interpreter, and the loop waits for it."""
+    tree = open_tree(tmp_path / "tree")
+    await tree.open()
+    await tree.create("/a")
+    await tree.create("/a/first")
+    assert tree._db is not None
+    statements: list[str] = []
+    tree._db.set_trace_callback(statements.append)
+    nodes = ["/a/b", "/a/b/c", "/a/b/c/d"]
+    assert await tree.multi([Create(path) for path in nodes]) == nodes
+    assert len(statements) == 1
+    assert await tree.subtree("/a/b") == nodes
     await tree.close()
 
 

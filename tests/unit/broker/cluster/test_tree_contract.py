@@ -65,6 +65,18 @@ async def test_create_needs_its_parent(tree: Tree) -> None:
     assert await tree.exists("/a") is None
 
 
+async def test_a_parent_that_had_children_is_asked_for_again_when_it_is_gone(tree: Tree) -> None:
+    await tree.create("/a")
+    await tree.create("/a/b")
+    await tree.multi([Delete("/a/b"), Delete("/a")])
+    with pytest.raises(NoNode) as caught:
+        await tree.create("/a/c")
+    assert caught.value.path == "/a"
+    await tree.create("/a", ephemeral=True)
+    with pytest.raises(EphemeralParent):
+        await tree.create("/a/c")
+
+
 async def test_create_makes_parents_when_asked(tree: Tree) -> None:
     assert await tree.create("/a/b/c", b"x", make_parents=True) == "/a/b/c"
     assert await tree.children("/a") == ["b"]
