@@ -48,7 +48,7 @@ from minibroker.broker.partitions.partition import ACKS_ALL
 from minibroker.broker.slices import run_with_pauses
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, answer_error
-from minibroker.kafka.ids import TopicPartition
+from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicPartition
 from minibroker.kafka.protocol.messages.produce import (
     PartitionProduceResponse,
     ProduceRequest,
@@ -195,7 +195,9 @@ def _append_all(
                     raise refused[name, data.index]
                 if verdict is not None:
                     verdict.check_still_open(context, TopicPartition(name, data.index))
-                appended = _append(context, name, batch, result, request.acks, now_ms)
+                appended = _append(
+                    context, name, topic.topic_id, batch, result, request.acks, now_ms
+                )
                 if appended is not None:
                     unreplicated.append(appended)
             except Exception as error:
@@ -249,13 +251,19 @@ def _replica_waits(unreplicated: list[Unreplicated], timeout_ms: int) -> list[as
 def _append(  # noqa: PLR0917  one call per partition of every request
     context: RequestContext,
     topic: str,
+    topic_id: bytes,
     batch: AnyBatch | None,
     result: PartitionProduceResponse,
     acks: int,
     now_ms: int,
 ) -> Unreplicated | None:
-    """Append one batch; return what its answer waits for besides the disk, None for nothing."""
+    """Append one batch; return what its answer waits for besides the disk, None for nothing.
+
+    `topic_id`: of the request, zero where it has names.
+    """
     partition = context.services.partitions.get(topic, result.index)
+    if ZERO_TOPIC_ID not in (topic_id, partition.topic_id) and topic_id != partition.topic_id:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, f"{partition} was made again")
     if batch is None:
         check_produce_version(None, None, context.version)
     else:

@@ -161,6 +161,30 @@ async def test_a_leader_that_is_replaced_between_two_parts_of_a_request_does_not
     assert codes == [ErrorCode.NOT_LEADER_OR_FOLLOWER, 0]
 
 
+async def test_a_topic_that_was_made_again_meanwhile_gets_nothing(
+    running: InProcessBroker, client: RawClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The producer named the old topic's id. Another batch of its request is checked beside the
+    loop when that one is deleted.
+    """
+    await running.create_topic("u")
+    checker = running.partitions.checker
+    check = checker.check_large
+
+    async def check_and_replace(*arguments: Any) -> None:
+        await check(*arguments)
+        await running.broker.cluster.delete_topic("t")
+        await running.create_topic("t")
+
+    monkeypatch.setattr(type(checker), "check_large", lambda _self, *all: check_and_replace(*all))
+    request = produce(batch_of(*[b"large"] * 2000), topic_id=id_of(running, "u"))
+    request.topic_data += produce(batch_of(b"a"), topic_id=id_of(running)).topic_data
+    answers = (await client.call(request, 13)).responses
+    codes = [topic.partition_responses[0].error_code for topic in answers]
+    assert codes == [0, ErrorCode.UNKNOWN_TOPIC_ID]
+    assert running.partitions.get("t", 0).log_end_offset == 0
+
+
 async def test_null_records_are_refused(client: RawClient) -> None:
     """Kafka never answers such a request."""
     assert (await result(client, produce(None))).error_code == ErrorCode.INVALID_RECORD
