@@ -11,6 +11,7 @@ Source: Kafka 4.4 OffsetMetadataManager; 3.9 GroupMetadata.
 
 from __future__ import annotations
 
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from minibroker.kafka.ids import NO_PRODUCER_ID, ZERO_TOPIC_ID
@@ -99,9 +100,15 @@ class OffsetStore:
             if group_id not in self._committed:
                 yield group_id
 
-    def pending_of(self, group_id: str) -> list[tuple[str, int]]:
-        """Return (topic, partition) of every offset that open transactions wrote for a group."""
-        return list(self._open.get(group_id, ()))
+    def first_of(self, group_id: str, count_max: int) -> list[OffsetKey]:
+        """Return the first offsets of a group, committed or pending, each once; none: it has none.
+
+        A marker may commit what was pending, so who deletes all of them asks again each time.
+        """
+        of_group = self._committed.get(group_id, _NONE).items()
+        committed = ((topic, partition) for topic, indexes in of_group for partition in indexes)
+        places = islice(chain(committed, self._open.get(group_id, ())), count_max)
+        return [(group_id, topic, partition) for topic, partition in dict.fromkeys(places)]
 
     def all_of(self, group_id: str, topic: str, partition: int) -> list[CommittedOffset]:
         """Return the committed offset and the pending ones of a group for one partition."""

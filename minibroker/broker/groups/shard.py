@@ -329,22 +329,13 @@ class GroupShard:
         group_id = group.group_id
         self.deleted_groups.add(group_id)
         try:
-            for keys in self._keys_of_group(group_id):
-                self.check_served()
+            while keys := self.offsets.first_of(group_id, DELETED_AT_ONCE):
                 self._delete([(encode_offset_key(*key), None) for key in keys])
                 yield len(keys)
-            self.check_served()
+                self.check_served()
             self._delete(group.tombstones())
         finally:
             self.deleted_groups.discard(group_id)
-
-    def _keys_of_group(self, group_id: str) -> Iterator[list[OffsetKey]]:
-        """Yield everything that a group has, committed or pending, a few at a time."""
-        for topic, partitions in list(self.offsets.of_group(group_id).items()):
-            for indexes in _parts(list(partitions), DELETED_AT_ONCE):
-                yield [(group_id, topic, partition) for partition in indexes]
-        for pending in _parts(self.offsets.pending_of(group_id), DELETED_AT_ONCE):
-            yield [(group_id, topic, partition) for topic, partition in pending]
 
     def forget_topic(self, topic: str, topic_id: bytes) -> Iterator[int]:
         """Delete the offsets of a deleted topic; those of another topic id stay.

@@ -71,8 +71,10 @@ def test_offsets_of_a_topic() -> None:
     store.replay(("g", "t", 5), committed(1, 1), 77)
     assert store.partitions_of("g", "t") == [0, 1, 5]
     assert store.partitions_of("h", "u") == store.partitions_of("x", "t") == []
-    assert store.pending_of("g") == [("t", 0), ("t", 5)]
-    assert store.pending_of("x") == []
+    places = [("t", 0), ("t", 1), ("u", 0), ("t", 5)]
+    assert store.first_of("g", 9) == [("g", *place) for place in places]
+    assert store.first_of("g", 1) == [("g", "t", 0)]
+    assert store.first_of("x", 9) == []
     assert store.all_of("g", "t", 0) == [committed(1), committed(1, 1)]
     assert store.all_of("g", "t", 5) == [committed(1, 1)]
     assert store.all_of("x", "t", 0) == []

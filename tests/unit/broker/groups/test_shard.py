@@ -210,6 +210,21 @@ def test_deleting_a_group_takes_all_of_its_offsets(bench: ShardBench) -> None:
     assert list(bench.shard.groups) == ["h"]
 
 
+def test_an_offset_that_a_marker_commits_meanwhile_goes_with_its_group(
+    bench: ShardBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shard_module, "DELETED_AT_ONCE", 1)
+    bench.commit(("g", "t", 0), 5)
+    bench.commit(("g", "u", 0), 6, producer_id=7)
+    bench.journal.flush()
+    steps = bench.shard.delete_group(bench.shard.groups["g"])
+    next(steps)
+    bench.shard.complete_transaction(7, is_commit=True)
+    assert sum(steps) == 1
+    assert list(bench.shard.offsets.group_ids()) == []
+    assert bench.shard.groups == {}
+
+
 def test_many_tombstones_are_several_batches(
     bench: ShardBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
