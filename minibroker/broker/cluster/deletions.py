@@ -25,7 +25,6 @@ from minibroker.broker.cluster.codecs import PartitionState, decode_large_topic
 from minibroker.broker.cluster.image import NO_LEADER, TopicImage
 from minibroker.broker.cluster.tree import Delete, NoNode, NotEmpty
 from minibroker.broker.event_loop import cancel_all
-from minibroker.broker.evidence import marked_topic
 from minibroker.broker.slices import TimeSlice, collect
 from minibroker.kafka.errors import CoordinationError, MinibrokerError, StorageError
 from minibroker.kafka.ids import ZERO_TOPIC_ID
@@ -324,6 +323,8 @@ class Deletions:
 
 
 def _mark_of(name: str) -> DeletionEvidence:
+    from minibroker.broker.evidence import marked_topic  # noqa: PLC0415  a start deletes nothing
+
     return marked_topic(paths.delete_topic(name))
 
 

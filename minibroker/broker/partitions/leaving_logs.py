@@ -30,9 +30,7 @@ from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.cluster.image import TopicImage
 from minibroker.broker.config.topic import topic_config
-from minibroker.broker.partitions.role import OfflineReason, go_offline
 from minibroker.broker.slices import TimeSlice
-from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import StorageError
 from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicId
 
@@ -115,7 +113,7 @@ class LogDeletion:
             partition = self._partitions.get(index)
             if partition is not None:
                 # An answer of its leader may be on its way: nothing is written to files that go.
-                give_up(partition, OfflineReason.DELETED)
+                partition.give_up(is_deleted=True)
             self._take_out(index)
             yield
         for path in list(self._tasks):
@@ -167,16 +165,6 @@ class LogDeletion:
     def _note_failure(self, subject: str, error: StorageError) -> None:
         self.failure = self.failure or error
         self._on_failed(subject, error)
-
-
-def give_up(partition: Partition, reason: OfflineReason) -> None:
-    """Serve a partition no more that nobody finds any more: those who wait hear that there is no
-    such partition.
-    """
-    partition.wake()
-    if partition.replicas is not None:
-        partition.replicas.refuse_waiting(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    partition.take_role(go_offline(partition.role, reason))
 
 
 def _run_all(tasks: list[Task]) -> None:
@@ -446,7 +434,7 @@ def keep_missing(
     config = topic_config(_KEEP_EVERYTHING, defaults)
     for partition in partitions:
         log = logs.get(partition.topic, partition.index)
-        give_up(partition, OfflineReason.MISSING)
+        partition.give_up(is_deleted=False)
         if log is not None:
             logs.high_watermarks[log.name] = log.high_watermark
             log.update_config(config, logs.rules_of(config))

@@ -18,23 +18,13 @@ from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.cluster.image import NO_LEADER
 from minibroker.broker.cluster.updates import ClusterListener
-from minibroker.broker.evidence import moved_replica
 from minibroker.broker.partitions.append_queue import AppendQueue
 from minibroker.broker.partitions.leaving_logs import PendingDeletions, keep_missing, keep_ownerless
-from minibroker.broker.partitions.role import (
-    NO_EPOCH,
-    Follower,
-    OfflineReason,
-    become_follower,
-    become_leader,
-    go_offline,
-    is_stale,
-)
 from minibroker.broker.slices import run_in_slices
 from minibroker.broker.worker import AT_ONCE
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, StorageError, UnexpectedOffsetError
-from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicPartition
+from minibroker.kafka.ids import NO_LEADER_EPOCH, ZERO_TOPIC_ID, TopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterator
@@ -114,14 +104,6 @@ def _ignore_follower(_partition: Partition, _follower: FollowerId) -> None:
     """Keep the ISR as it is."""
 
 
-def _following(partition: Partition) -> Follower:
-    """Return the role of a follower. Raises KafkaError(NOT_LEADER_OR_FOLLOWER)."""
-    role = partition.role
-    if isinstance(role, Follower):
-        return role
-    raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{partition} is no follower: {role}")
-
-
 class PartitionManager(ClusterListener):
     """Topic name and index → partition; the queue of their appends. Owned by the loop."""
 
@@ -198,7 +180,7 @@ class PartitionManager(ClusterListener):
         partitions = self._topics.get(topic)
         return partitions.get(index) if partitions is not None else None
 
-    def get(self, topic: str, index: int, leader_epoch: int = NO_EPOCH) -> Partition:
+    def get(self, topic: str, index: int, leader_epoch: int = NO_LEADER_EPOCH) -> Partition:
         """Return the partition, online and led here in `leader_epoch` (-1: in any).
 
         Raises KafkaError: as `hosted` and `check_leads`.
@@ -235,7 +217,7 @@ class PartitionManager(ClusterListener):
         Raises KafkaError: FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH, also of a follower, then
         NOT_LEADER_OR_FOLLOWER. Source: Kafka Partition.getLocalLog.
         """
-        if leader_epoch != NO_EPOCH:
+        if leader_epoch != NO_LEADER_EPOCH:
             partition.check_leader_epoch(leader_epoch)
         if not partition.is_leader:
             raise self._leads_not(str(partition))
@@ -250,7 +232,7 @@ class PartitionManager(ClusterListener):
         replicas = partition.replicas
         if replicas is None or broker_id not in replicas.followers:
             code = ErrorCode.UNKNOWN_LEADER_EPOCH
-            if leader_epoch == NO_EPOCH:
+            if leader_epoch == NO_LEADER_EPOCH:
                 code = ErrorCode.NOT_LEADER_OR_FOLLOWER
             raise KafkaError(code, f"broker {broker_id} has no replica of {partition}")
 
@@ -299,7 +281,7 @@ class PartitionManager(ClusterListener):
         self._tell_roles_change()
         for topic, index in lost:
             partition = self.replica(topic, index) or self._add(topic, index, ZERO_TOPIC_ID)
-            partition.take_role(go_offline(partition.role, OfflineReason.DIRECTORY_FAILED))
+            partition.lose_directory()
             partition.wake()
 
     @property
@@ -344,12 +326,12 @@ class PartitionManager(ClusterListener):
         Source: Kafka ReplicaFetcherThread.processPartitionData,
         Partition.appendRecordsToFollowerOrFutureReplica.
         """
-        role = _following(partition)
-        log = partition.log
+        partition.check_follows()
+        log, epoch = partition.log, partition.leader_epoch
         high_watermark_before = log.high_watermark
         try:
             try:
-                log.append_as_follower(records, role.epoch)
+                log.append_as_follower(records, epoch)
             except UnexpectedOffsetError as error:
                 # The leader's log starts inside of a batch, which the leader sends as a whole.
                 end_offset = log.log_end_offset
@@ -362,7 +344,7 @@ class PartitionManager(ClusterListener):
                     return
                 # No checkpoint has to follow first: a start checks this batch, as it ends beyond.
                 log.truncate_to(error.first_offset)
-                log.append_as_follower(records, role.epoch)
+                log.append_as_follower(records, epoch)
             high_watermark = log.update_high_watermark(leader_high_watermark)
             if leader_log_start_offset <= high_watermark:
                 log.advance_log_start(leader_log_start_offset, high_watermark)
@@ -395,7 +377,7 @@ class PartitionManager(ClusterListener):
 
         Raises KafkaError: NOT_LEADER_OR_FOLLOWER, KAFKA_STORAGE_ERROR.
         """
-        _following(partition)
+        partition.check_follows()
         try:
             self._logs.truncate(partition.topic, partition.index, offset)
         except StorageError as error:
@@ -409,7 +391,7 @@ class PartitionManager(ClusterListener):
 
         Raises KafkaError: NOT_LEADER_OR_FOLLOWER, KAFKA_STORAGE_ERROR.
         """
-        _following(partition)
+        partition.check_follows()
         try:
             self._logs.begin_anew(partition.topic, partition.index, offset)
         except StorageError as error:
@@ -574,11 +556,13 @@ class PartitionManager(ClusterListener):
         self, partition: Partition, topic: TopicImage, index: int, state: PartitionImage
     ) -> None:
         """Delete the log: this broker has no replica any more. Source: Kafka's StopReplica."""
-        if is_stale(partition.role, state.leader_epoch, state.partition_epoch):
+        if partition.is_ahead_of(state):
             self._say_stale(partition, state)
             return
         self.commit()
         del self._topics[topic.name][index]
+        from minibroker.broker.evidence import moved_replica  # noqa: PLC0415  for several brokers
+
         evidence = moved_replica(state.replicas, state.leader_epoch)
         self.deletions.delete(topic, {index: partition}, index, evidence)
 
@@ -588,9 +572,7 @@ class PartitionManager(ClusterListener):
         """Fetch this replica no more, until a LeaderAndIsr request; a leader leads on."""
         self._tell_roles_change()
         partition.is_stopped = True
-        role = partition.role
-        if isinstance(role, Follower):
-            partition.take_role(role._replace(leader=NO_LEADER))
+        if partition.follow_nobody():
             self.on_role(partition)
         partition.wake()
 
@@ -625,19 +607,12 @@ class PartitionManager(ClusterListener):
             self.commit()
         elif not self._make_log(partition, topic):
             return
-        old_role = partition.role
-        role = become_leader(
-            old_role,
-            state.leader_epoch,
-            state.partition_epoch,
-            end_offset=partition.log_end_offset,
-            replicas=state.replicas,
-            metadata_isr=state.isr,
-        )
+        old_epoch = partition.leader_epoch
+        role = partition.leader_of(state)
         if role is None:
             self._say_stale(partition, state)
             return
-        if role.epoch != old_role.epoch:
+        if role.epoch != old_epoch:
             try:
                 partition.log.begin_leader_epoch(role.epoch)
             except StorageError as error:
@@ -646,7 +621,7 @@ class PartitionManager(ClusterListener):
                 if not partition.has_log:
                     return
         partition.take_role(role, self.replica_rules)
-        if role.epoch != old_role.epoch:
+        if role.epoch != old_epoch:
             partition.wake()  # a fetch that named the old epoch is fenced
         else:
             partition.tell_news()  # a follower that is out of sync has to be looked at again
@@ -658,7 +633,7 @@ class PartitionManager(ClusterListener):
         if not partition.has_log and not self._make_log(partition, topic):
             return
         leader = NO_LEADER if partition.is_stopped else state.leader
-        role = become_follower(partition.role, state.leader_epoch, state.partition_epoch, leader)
+        role = partition.follower_of(state, leader)
         if role is None:
             self._say_stale(partition, state)
             return
@@ -693,7 +668,7 @@ class PartitionManager(ClusterListener):
                 log.update_config(config, self._logs.rules_of(config))
         except (KafkaError, StorageError) as error:
             logger.error("partition %s is offline: %s", name, error)
-            partition.take_role(go_offline(partition.role, OfflineReason.LOG_FAILED))
+            partition.lose_log()
             if isinstance(error, StorageError):
                 self.on_storage_error(error)
             return False

@@ -10,21 +10,28 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
+from minibroker.broker.cluster.image import NO_LEADER
 from minibroker.broker.partitions.replica_progress import isr_size_min_of
 from minibroker.broker.partitions.replicas import Replicas
 from minibroker.broker.partitions.role import (
     INITIAL,
     NO_EPOCH,
+    Follower,
     Leader,
     Offline,
     OfflineReason,
+    become_follower,
+    become_leader,
     come_back,
+    go_offline,
+    is_stale,
 )
 from minibroker.broker.storage import log_reads
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CorruptionError, KafkaError, StorageError
 
 if TYPE_CHECKING:
+    from minibroker.broker.cluster.image import PartitionImage
     from minibroker.broker.partitions.replicas import FollowerId, ReplicaRules
     from minibroker.broker.partitions.role import Role
     from minibroker.broker.storage.log_reads import LogPosition, LogRead, TimestampOffset
@@ -199,6 +206,67 @@ class Partition:
         is_new_epoch = not was_leader or old_role.epoch != role.epoch
         self.replicas.lead(role, self.log_end_offset, is_new_epoch=is_new_epoch)
         self.advance_high_watermark(self.replicas.own_end_offset)
+
+    # The next role: from what the metadata say, or from what a disk does.
+
+    def leader_of(self, state: PartitionImage) -> Leader | None:
+        """Return the role of the leader by `state`, None where the partition knows a later one."""
+        return become_leader(
+            self.role,
+            state.leader_epoch,
+            state.partition_epoch,
+            end_offset=self.log_end_offset,
+            replicas=state.replicas,
+            metadata_isr=state.isr,
+        )
+
+    def follower_of(self, state: PartitionImage, leader: int) -> Follower | None:
+        """Return the role of a follower of `leader` (NO_LEADER: of nobody) by `state`, None where
+        the partition knows a later one.
+        """
+        return become_follower(self.role, state.leader_epoch, state.partition_epoch, leader)
+
+    def is_ahead_of(self, state: PartitionImage) -> bool:
+        """Return whether the partition knows a later state."""
+        return is_stale(self.role, state.leader_epoch, state.partition_epoch)
+
+    def follow_nobody(self) -> bool:
+        """Follow no leader any more; False where this is no follower, which stays what it is."""
+        role = self.role
+        if not isinstance(role, Follower):
+            return False
+        self.take_role(role._replace(leader=NO_LEADER))
+        return True
+
+    def lose_log(self) -> None:
+        """Go offline: the log cannot be made or opened. The next event tries it again."""
+        self.take_role(go_offline(self.role, OfflineReason.LOG_FAILED))
+
+    def lose_directory(self) -> None:
+        """Go offline until the next start: the log directory failed."""
+        self.take_role(go_offline(self.role, OfflineReason.DIRECTORY_FAILED))
+
+    def give_up(self, *, is_deleted: bool) -> None:
+        """Go offline, because nobody finds the partition any more: those who wait hear that there
+        is no such partition. `is_deleted`: its log goes, else it is kept.
+        """
+        self.wake()
+        if self.replicas is not None:
+            self.replicas.refuse_waiting(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        reason = OfflineReason.DELETED if is_deleted else OfflineReason.MISSING
+        self.take_role(go_offline(self.role, reason))
+
+    def check_follows(self) -> None:
+        """Raise KafkaError(NOT_LEADER_OR_FOLLOWER) unless this is a follower."""
+        role = self.role
+        if not isinstance(role, Follower):
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self} is no follower: {role}")
+
+    @property
+    def followed_leader(self) -> int:
+        """Return the broker that this follower follows, NO_LEADER for none."""
+        role = self.role
+        return role.leader if isinstance(role, Follower) else NO_LEADER
 
     @property
     def is_leader(self) -> bool:

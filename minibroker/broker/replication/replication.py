@@ -13,7 +13,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from minibroker.broker.cluster.image import NO_LEADER
-from minibroker.broker.partitions.role import Follower, Leader
 from minibroker.kafka.ids import TopicPartition
 
 if TYPE_CHECKING:
@@ -102,11 +101,10 @@ class Replication:
         """Follow the leader that a partition has now, and no other."""
         if self._is_closed:
             return
-        role = partition.role
-        leader = role.leader if isinstance(role, Follower) else NO_LEADER
+        leader = partition.followed_leader
         if self._fetchers or leader != NO_LEADER:
             leader = self._fetch_from(leader, partition)
-        if leader == NO_LEADER and partition.replicas is not None and isinstance(role, Leader):
+        if leader == NO_LEADER and partition.replicas is not None and partition.is_leader:
             self.isr.note_leader()
 
     def _fetch_from(self, leader: int, partition: Partition) -> int:

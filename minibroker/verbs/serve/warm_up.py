@@ -21,6 +21,7 @@ PAUSE_S: Final = 0.001
 """Pause before each module: requests that have arrived meanwhile are answered first."""
 
 MODULES: Final = (
+    "minibroker.broker.evidence",
     "minibroker.broker.partitions.cold_reads",
     "minibroker.kafka.records",
     "minibroker.kafka.records.crc",
@@ -55,6 +56,7 @@ MODULES: Final = (
     "minibroker.kafka.records.conversion",
     "minibroker.broker.storage.log_reads",
     "minibroker.broker.storage.retention",
+    "minibroker.broker.partitions.role",
     "minibroker.broker.partitions.replica_progress",
     "minibroker.broker.partitions.replicas",
     "minibroker.broker.partitions.partition",
