@@ -104,9 +104,11 @@ def text_of(callback: Any) -> str:
         member = f", member {member_id}" if member_id else ""
         return f"group {group_id}{member}: {_OF_MEMBERS[kind]}"
     function = callback.func if isinstance(callback, partial) else callback
-    if isinstance(getattr(function, "__self__", None), asyncio.Event):
+    owner = getattr(function, "__self__", None)
+    if isinstance(owner, asyncio.Event):
         return "a wait ends"
-    name = f"{function.__module__}.{function.__qualname__}".removeprefix(_PREFIX)
+    module = function.__module__ or type(owner).__module__  # a compiled method has none
+    name = f"{module}.{function.__qualname__}".removeprefix(_PREFIX)
     if name.startswith(f"{FaultInterceptor.__module__}."):
         return "a fault's delay ends"
     return TEXTS.get(name, name.partition(".<locals>")[0].replace("._", ".").replace("_", " "))
