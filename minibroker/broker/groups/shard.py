@@ -171,7 +171,7 @@ class GroupShard:
         To be called in the step of the write: later the partition may be lost, and with it what was
         written. Raises KafkaError when awaited, as `CoordinatorRuntime.visible`.
         """
-        return self._runtime.visible(self.index) if self.lags else None
+        return self._runtime.visible(self.index)
 
     def _delete(self, records: Iterable[GroupRecord]) -> None:
         """Write a few tombstones and apply them; one batch unless their keys are very long.

@@ -211,6 +211,9 @@ class CoordinatorRuntime(Generic[Shard]):
 
         Or `failed` with the code for clients, as `write`.
         """
+        if self.journal.is_told(index):
+            then()
+            return
         outcome = _Outcome(then, failed)
         self.journal.when_told(index, outcome.succeed, outcome.fail)
         if failed is not None:
@@ -228,6 +231,8 @@ class CoordinatorRuntime(Generic[Shard]):
         The future raises KafkaError with the code for clients where this broker loses the partition
         before, or does not lead it, or after the time-out.
         """
+        if self.journal.is_told(index):
+            return None
         waiting: asyncio.Future[None] | None = None
         is_visible = False
 

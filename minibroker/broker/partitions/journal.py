@@ -247,6 +247,11 @@ class Journal(ClusterListener):
         partition = self._partitions.get(index)
         return partition is not None and partition.partition.lags
 
+    def is_told(self, index: int) -> bool:
+        """Return whether this broker leads the partition, and nothing staged in it waits."""
+        partition = self._partitions.get(index)
+        return partition is not None and not partition.staged
+
     def _get_active(self, index: int) -> JournalPartition:
         partition = self._partitions.get(index)
         if partition is not None:
