@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +15,7 @@ from minibroker.broker.handlers import describe_groups
 from minibroker.broker.handlers.common.authorized_operations import ALL_OPERATIONS
 from minibroker.broker.security.acls import ResourceType
 from minibroker.broker.slices import run_all
+from minibroker.broker.storage.files import Files
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.protocol.messages.delete_groups import DeleteGroupsRequest
@@ -124,11 +126,11 @@ async def test_a_group_stays_when_its_tombstones_are_refused(
     invited = await client.call(join(), 4)
     assert invited.error_code == ErrorCode.MEMBER_ID_REQUIRED
 
-    def refuse(*_: Any, **__: Any) -> Any:
-        raise KafkaError(NOT_COORDINATOR)
+    def refuse(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "no space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(groups.journal), "stage", refuse)
+        patch.setattr(Files, "pwritev", refuse)
         deleted = await client.call(DeleteGroupsRequest(groups_names=["g"]), 2)
         assert deleted.results[0].error_code == NOT_COORDINATOR
     assert (await client.call(ListGroupsRequest(), 4)).groups[0].group_state == "Empty"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -293,9 +293,18 @@ async def test_a_failed_load_is_repeated_with_the_next_epoch(world: World, place
 
     bench = Bench(world, decode=decode)
     listener = bench.listener
-    on_batch, on_loaded = listener.on_batch, listener.on_loaded
-    listener.on_batch = lambda *batch: (fail_at("on_batch"), on_batch(*batch))  # type: ignore[method-assign, func-returns-value, assignment]
-    listener.on_loaded = lambda index: (fail_at("on_loaded"), on_loaded(index))  # type: ignore[method-assign, func-returns-value, assignment]
+    take_batch, end_load = listener.on_batch, listener.on_loaded
+
+    def on_batch(*batch: Any) -> None:
+        fail_at("on_batch")
+        take_batch(*batch)
+
+    def on_loaded(index: int) -> None:
+        fail_at("on_loaded")
+        end_load(index)
+
+    listener.on_batch = on_batch  # type: ignore[method-assign]
+    listener.on_loaded = on_loaded  # type: ignore[method-assign]
     bench.journal.start()
     await bench.load()
     assert bench.journal.state_of(0) is JournalState.FAILED
