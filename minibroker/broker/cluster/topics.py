@@ -254,8 +254,7 @@ class Topics:
         if states:
             operations += [Create(paths.partitions(name)), *state_operations(topic, states)]
         await self._write_creation(name, operations, write)
-        if configs:
-            updater.apply_config("topics", name, dict(configs))
+        updater.apply_config("topics", name, dict(configs))  # none: a left-over config goes
         return with_states(topic, states) if states else topic
 
     def _first_states(self, topic: TopicImage) -> dict[int, PartitionState]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minibroker.broker.config.dynamic import is_password
-from minibroker.broker.handlers.configs.resources import BROKER, entity_of
+from minibroker.broker.handlers.configs.resources import BROKER, check_resource, entity_of
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import ConfigError, KafkaError
 
@@ -38,18 +38,25 @@ async def edit_config(
     *,
     validate_only: bool,
 ) -> None:
-    """Give a resource the values that `edit` makes of its present ones. Raises what `edit` raises.
+    """Give a resource the values that `edit` makes of its present ones. Raises what `edit` raises,
+    and the error of a topic that is deleted by then: its name may belong to another one soon.
 
     `texts`: the values of the request. With `validate_only` nothing is written.
     Raises KafkaError INVALID_CONFIG where a password cannot be stored.
     """
-    entity = entity_of(kind, name)
+
+    def edit_existing(current: dict[str, str]) -> dict[str, str]:
+        check_resource(services, kind, name)
+        return edit(current)
+
     if kind == BROKER:
         await _edit_broker(services, name, edit, texts, validate_only=validate_only)
         if not validate_only:
             services.dynamic.reload()
     else:
-        await services.cluster.edit_config(*entity, edit, validate_only=validate_only)
+        await services.cluster.edit_config(
+            *entity_of(kind, name), edit_existing, validate_only=validate_only
+        )
 
 
 async def _edit_broker(

@@ -103,6 +103,15 @@ async def test_create_topic_over_a_left_over_config(cluster: Cluster, cluster_tr
     assert (await cluster_tree.get("/config/topics/t"))[0] == b'{"version":1,"config":{"c":"d"}}'
 
 
+async def test_a_setting_without_its_topic_is_none_of_the_topic_that_is_made(
+    cluster: Cluster, cluster_tree: Tree
+) -> None:
+    await cluster.alter_config("topics", "t", {"retention.ms": "5"})
+    await cluster.create_topic("t")
+    assert (await cluster_tree.get("/config/topics/t"))[0] == b'{"version":1,"config":{}}'
+    assert cluster.config_of("topics", "t") == {}
+
+
 @pytest.mark.parametrize(
     ("name", "reason"),
     [

@@ -17,6 +17,7 @@ from minibroker.kafka.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from tests.support.in_process import TIMEOUT_S, InProcessBroker
+from tests.support.waiting import eventually
 from tests.unit.broker.handlers.config_services import make_context
 
 if TYPE_CHECKING:
@@ -159,3 +160,25 @@ async def test_loggers_change_their_level_and_nothing_is_stored() -> None:
     await alter(context, resource(8, "0", ("tests.incremental", DELETE, None)))
     assert logger.level == logging.NOTSET
     assert context.services.cluster.written == []
+
+
+async def test_a_topic_that_is_deleted_meanwhile_leaves_no_setting_to_the_next_of_its_name(
+    tmp_path: Path,
+) -> None:
+    """The request comes while the deletion waits for its turn. Both are answered as if one came
+    behind the other.
+    """
+    async with InProcessBroker(tmp_path) as running, await running.connect() as client:
+        await running.create_topic("t")
+        cluster = running.broker.cluster
+        setting = resource(2, "t", ("retention.ms", SET, "1"))
+        async with cluster._context.lock:
+            deletion = asyncio.create_task(cluster.delete_topic("t"))
+            await asyncio.sleep(0)
+            client.send(IncrementalAlterConfigsRequest(resources=[setting]), 1)
+            await eventually(lambda: len(cluster._context.lock._waiters or ()) == 2)
+        (answer,) = (await client.receive()).responses
+        assert answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        await deletion
+        await running.create_topic("t")
+        assert cluster.config_of("topics", "t") == {}
