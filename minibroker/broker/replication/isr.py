@@ -143,17 +143,20 @@ class IsrKeeper:
     def _change(self, partition: Partition, isr: list[int], epochs: dict[int, int]) -> None:
         """Change the ISR in a task. `epochs`: broker epochs of those that join."""
         self._changing_partitions.add(partition)
-        task = asyncio.get_running_loop().create_task(self._write(partition, isr, epochs))
+        # The role that was decided on: a task begins later.
+        write = self._write(partition, partition.role, isr, epochs)
+        task = asyncio.get_running_loop().create_task(write)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _write(self, partition: Partition, isr: list[int], epochs: dict[int, int]) -> None:
+    async def _write(
+        self, partition: Partition, role: Role, isr: list[int], epochs: dict[int, int]
+    ) -> None:
         """Write the ISR; repeat until the outcome is known.
 
         Until then joining followers count for the high watermark: the tree may have them. Where the
         state has changed meanwhile, followers ask again and slow ones are noticed again.
         """
-        role = partition.role
         try:
             while True:
                 try:

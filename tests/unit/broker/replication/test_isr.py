@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.broker.partitions.replicas import FollowerId
+from minibroker.broker.partitions.role import Leader
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CoordinationError, KafkaError
 from minibroker.kafka.ids import TopicPartition
@@ -129,6 +130,40 @@ async def test_a_change_that_was_decided_on_an_older_state_is_dropped(
     older = partition.role._replace(epoch=partition.role.epoch - 1)
     monkeypatch.setattr(keeper, "_requests", lambda: pytest.fail("the controller is asked"))
     assert not await keeper._try(partition, older, [0], {})
+
+
+async def test_a_change_is_dropped_where_the_state_changes_behind_the_decision(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The controller's state comes before the change has begun. It may have taken a dead broker out
+    that the decision still counts.
+    """
+    await pair.create()
+    append(pair, b"a")
+    await until_equal(pair)
+    await pair.by_id[1].broker.replication.close()
+    append(pair, b"b")
+    pair.clock.advance(LAG_MS + 1)
+    keeper = pair.by_id[0].broker.replication.isr
+    await eventually(lambda: isr(pair) == [0] and not keeper._changing_partitions)
+    partition = pair.on(0)
+    rules = pair.by_id[0].broker.partitions.replica_rules
+    leadership = pair.by_id[0].broker.cluster.leadership
+    new_isrs: list[list[int]] = []
+
+    async def write(_name: TopicPartition, new_isr: list[int], **_epochs: int) -> bool:
+        new_isrs.append(new_isr)
+        return True
+
+    monkeypatch.setattr(leadership, "change_isr", write)
+    partition.follower_fetched(FollowerId(1, -1), 2, 0)
+    keeper.note_fetch(partition, FollowerId(1, -1))
+    assert partition in keeper._changing_partitions
+    role = partition.role
+    assert isinstance(role, Leader)
+    partition.take_role(role._replace(partition_epoch=role.partition_epoch + 1), rules)
+    await eventually(lambda: not keeper._changing_partitions)
+    assert new_isrs == []
 
 
 async def test_a_state_that_somebody_else_wrote_is_not_overwritten(pair: Pair) -> None:
