@@ -168,8 +168,8 @@ class ControllerRequests:
         image. One that is there all the same is looked up in the tree: a mark there is about the
         topic that the tree has.
         """
-        known_topic = self._context.updater.image.topics.get(topic)
-        if known_topic is None:
+        topics = self._context.updater.image.topics
+        if topic not in topics:
             return True
         tree = self._context.tree
         await tree.sync()
@@ -177,7 +177,10 @@ class ControllerRequests:
         if mark is None or node is None:
             return mark is not None
         marked_topic = await decode_large_topic(paths.topic(topic), node[0])
-        return _is_same(known_topic.topic_id, marked_topic.topic_id or TopicId(ZERO_TOPIC_ID))
+        known_topic = topics.get(topic)  # by now: it may be another one of that name
+        return known_topic is None or _is_same(
+            known_topic.topic_id, marked_topic.topic_id or TopicId(ZERO_TOPIC_ID)
+        )
 
     async def read_topic(self, name: str) -> None:
         """Read a topic from the tree now. Raises CoordinationError."""

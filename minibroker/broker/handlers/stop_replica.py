@@ -34,6 +34,8 @@ from minibroker.kafka.protocol.messages.stop_replica import (
 )
 
 if TYPE_CHECKING:
+    from minibroker.broker.cluster.requests import ControllerRequests
+    from minibroker.broker.evidence import DeletionEvidence
     from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.partitions.manager import PartitionManager
 
@@ -62,33 +64,23 @@ async def handle(context: RequestContext, request: StopReplicaRequest) -> StopRe
     except KafkaError as error:
         return StopReplicaResponse(error_code=error.code)
     context.note_controller()
-    results: dict[_Stopped, ErrorCode] = {}
-    deleted: dict[str, list[_Stopped]] = {}
     replicas = _asked_of(request)
-    going = {item.topic for item in replicas if item.leader_epoch == DURING_DELETE}
-    alive = {topic for topic in going if not await requests.is_being_deleted(topic)}
+    by_topic: dict[str, list[_Stopped]] = {}
     for item in replicas:
-        if item.topic in alive and item.leader_epoch == DURING_DELETE:
-            results[item] = ErrorCode.FENCED_LEADER_EPOCH
-            continue
-        results[item] = _stop(partitions, item)
-        if item.is_deleted and not results[item]:
-            deleted.setdefault(item.topic, []).append(item)
+        by_topic.setdefault(item.topic, []).append(item)
     evidence = deletion_request(
         EvidenceKind.STOP_REPLICA, request.controller_id, request.controller_epoch
     )
-    for topic, items in deleted.items():
-        indexes = [item.partition for item in items]
-        errors = await partitions.delete_replicas(topic, indexes, evidence)
-        for item in items:
-            if errors[item.partition] is not None:
-                results[item] = ErrorCode.KAFKA_STORAGE_ERROR
+    results: dict[_Stopped, ErrorCode] = {}
+    # A deletion waits for the disk: what only stops comes first.
+    for items in sorted(by_topic.values(), key=_deletes_any):
+        results |= await _stop_topic(requests, partitions, items, evidence)
     return StopReplicaResponse(
         partition_errors=[
             StopReplicaPartitionError(
-                topic_name=item.topic, partition_index=item.partition, error_code=int(code)
+                topic_name=item.topic, partition_index=item.partition, error_code=results[item]
             )
-            for item, code in results.items()
+            for item in dict.fromkeys(replicas)
         ]
     )
 
@@ -106,6 +98,44 @@ def error_response(
             for item in _asked_of(request)
         ],
     )
+
+
+async def _stop_topic(
+    requests: ControllerRequests,
+    partitions: PartitionManager,
+    items: list[_Stopped],
+    evidence: DeletionEvidence,
+) -> dict[_Stopped, ErrorCode]:
+    """Stop these replicas of one topic, and delete the logs that are to go; return a code for each.
+    Raises CoordinationError.
+
+    All waiting comes before the checks: meanwhile the name may get another topic, and a replica may
+    come back to this broker.
+    """
+    topic = items[0].topic
+    is_going = any(item.leader_epoch == DURING_DELETE for item in items)
+    is_alive = is_going and not await requests.is_being_deleted(topic)
+    while _deletes_any(items) and partitions.deletions.is_under_way(topic):
+        await partitions.deletions.wait_until_settled(topic)
+        is_alive = is_going and not await requests.is_being_deleted(topic)
+    results: dict[_Stopped, ErrorCode] = {}
+    for item in items:
+        if is_alive and item.leader_epoch == DURING_DELETE:
+            results[item] = ErrorCode.FENCED_LEADER_EPOCH
+        else:
+            results[item] = _stop(partitions, item)
+    deleted = [item for item in items if item.is_deleted and not results[item]]
+    if deleted:
+        indexes = [item.partition for item in deleted]
+        errors = await partitions.delete_replicas(topic, indexes, evidence)
+        for item in deleted:
+            if errors[item.partition] is not None:
+                results[item] = ErrorCode.KAFKA_STORAGE_ERROR
+    return results
+
+
+def _deletes_any(items: list[_Stopped]) -> bool:
+    return any(item.is_deleted for item in items)
 
 
 def _stop(partitions: PartitionManager, item: _Stopped) -> ErrorCode:

@@ -8,6 +8,7 @@ import pytest
 
 from minibroker.broker.cluster import paths
 from minibroker.broker.cluster.tree import Create
+from minibroker.broker.partitions.manager import PartitionManager
 from minibroker.broker.partitions.role import Follower
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.ids import TopicPartition
@@ -87,6 +88,54 @@ async def test_a_late_request_spares_the_next_topic_of_that_name(
     partition = controlled.partitions.replica("t", 0)
     assert partition is not None
     assert not partition.is_stopped
+
+
+@pytest.mark.parametrize("leader_epoch", [-2, 5], ids=["topics that go", "replicas that move"])
+async def test_a_topic_is_looked_at_again_behind_the_deletion_of_another(
+    running: InProcessBroker,
+    controlled: Controlled,
+    client: RawClient,
+    monkeypatch: pytest.MonkeyPatch,
+    leader_epoch: int,
+) -> None:
+    """Its disk takes long. Meanwhile another controller completes the deletion of `t`, whose name
+    another topic gets, or gives the replica back to this broker.
+    """
+    await running.create_topic("a")
+    delete_replicas = PartitionManager.delete_replicas
+    partition = controlled.partitions.get("t", 0)
+
+    async def delete_slowly(self: PartitionManager, topic: str, *arguments: Any) -> Any:
+        errors = await delete_replicas(self, topic, *arguments)
+        if topic != "a":
+            return errors
+        if leader_epoch == 5:
+            partition.take_role(Follower(6, 10, leader=1))
+        else:
+            await controlled.cluster.delete_topic("t")
+            await running.create_topic("t", 2)
+        return errors
+
+    monkeypatch.setattr(PartitionManager, "delete_replicas", delete_slowly)
+    if leader_epoch == 5:
+        partition.take_role(Follower(5, 9, leader=1))
+    else:
+        await controlled.cluster.tree.multi(
+            [Create(paths.delete_topic("a")), Create(paths.delete_topic("t"))]
+        )
+    request = request_of(controlled, NEWEST, deletes=True, leader_epoch=leader_epoch)
+    state = StopReplicaPartitionState(partition_index=0, leader_epoch=-2, delete_partition=True)
+    if leader_epoch == 5:
+        state.leader_epoch = -1
+    first = StopReplicaTopicState(topic_name="a", partition_states=[state])
+    request.topic_states.insert(0, first)
+    answer = await client.call(request, NEWEST)
+    codes = [(error.topic_name, error.error_code) for error in answer.partition_errors]
+    assert codes == [("a", 0), ("t", ErrorCode.FENCED_LEADER_EPOCH)]
+    replica = controlled.partitions.replica("t", 0)
+    assert replica is not None
+    assert replica.topic_id == controlled.topic.topic_id
+    assert replica.has_log
 
 
 async def test_a_topic_with_a_mark_is_deleted(controlled: Controlled, client: RawClient) -> None:
