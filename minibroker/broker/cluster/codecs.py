@@ -28,6 +28,7 @@ PRODUCER_ID_MAX: Final = 2**63 - 1
 _KNOWN_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _REPLICAS_OF_TOPIC: Final = ("partitions", "adding_replicas", "removing_replicas")
 _encode: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+_NO_CONFIG: Final = b'{"version":1,"config":{}}'
 FEATURE_NODE: Final = b'{"features":{},"version":2,"status":1}'
 _OUR_FEATURES: Final = "minibroker_features"
 
@@ -179,11 +180,14 @@ def topic_pieces(
     yield from _pieces_by_index(enumerate(replicas))
     if topic_id is not None:
         yield f',"topic_id":"{topic_id_to_text(topic_id)}"'
-    yield ',"adding_replicas":'
-    yield from _pieces_by_index(adding.items())
-    yield ',"removing_replicas":'
-    yield from _pieces_by_index(removing.items())
-    yield ',"version":3}'
+    if adding or removing:
+        yield ',"adding_replicas":'
+        yield from _pieces_by_index(adding.items())
+        yield ',"removing_replicas":'
+        yield from _pieces_by_index(removing.items())
+        yield ',"version":3}'
+    else:
+        yield ',"adding_replicas":{},"removing_replicas":{},"version":3}'
 
 
 def _pieces_by_index(entries: Iterable[tuple[int, Sequence[int]]]) -> Iterator[str]:
@@ -258,7 +262,7 @@ def decode_state(path: str, data: bytes) -> PartitionState:
 
 def encode_config(config: Mapping[str, str]) -> bytes:
     """Return the node of one entity's config, version 1."""
-    return _dump({"version": 1, "config": dict(config)})
+    return _dump({"version": 1, "config": dict(config)}) if config else _NO_CONFIG
 
 
 def decode_config(path: str, data: bytes) -> dict[str, str]:

@@ -24,6 +24,7 @@ import asyncio
 import logging
 import os
 import sqlite3
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from minibroker.broker import system
@@ -142,8 +143,9 @@ class _Transaction:
         """Owner of the ephemeral nodes."""
         self.new_paths: set[str] = set()
         """The lasting nodes that it created."""
-        self.new_rows: list[tuple[str, str, bytes, int, int, int]] = []
-        """Rows of created nodes that are not in the database yet."""
+        self.new_rows: list[tuple[str, str, bytearray, int, int, int]] = []
+        """Rows of created nodes that are not in the database yet. Values are no `bytes`: for each
+        of those Python looks for an adapter, which takes as long as the row."""
 
     def begin(self) -> sqlite3.Connection:
         """Return the database, in which the transaction has begun."""
@@ -164,7 +166,7 @@ class _Transaction:
         if not 0 < len(rows) <= _ROWS_TOGETHER:
             return False
         try:
-            self.db.execute(_INSERTS[len(rows)], [value for row in rows for value in row])
+            self.db.execute(_INSERTS[len(rows)], list(chain.from_iterable(rows)))
         except sqlite3.IntegrityError:
             return False  # nothing is inserted: `insert` finds the node that exists
         return True
@@ -539,7 +541,7 @@ class EmbeddedTree:
             self._remember(parent)
         owner = transaction.session_id if operation.ephemeral else 0
         transaction.new_rows.append(
-            (parent, name, operation.data, transaction.zxid, transaction.now_ms, owner)
+            (parent, name, bytearray(operation.data), transaction.zxid, transaction.now_ms, owner)
         )
         if operation.ephemeral:
             transaction.insert()  # a node below it has to find it

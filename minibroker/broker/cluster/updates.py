@@ -505,13 +505,16 @@ class ImageUpdater:
         """Wait until `holds` is true of the topic, None for no topic. Raises TimeoutError."""
         if holds(self.image.topics.get(name)):
             return
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[None] = loop.create_future()
         entry = (name, holds, future)
         self._waiters.append(entry)
+        # `asyncio.timeout` wants a task, and the first step of a request is in none.
+        timer = loop.call_later(timeout_s, _give_up, future)
         try:
-            async with asyncio.timeout(timeout_s):
-                await future
+            await future
         finally:
+            timer.cancel()
             self._waiters.remove(entry)
 
     def _wake(self, name: str) -> None:
@@ -580,6 +583,11 @@ class ImageUpdater:
             return
         for listener in self.listeners:
             _tell(listener.on_config_changed, entity_type, entity_name)
+
+
+def _give_up(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_exception(TimeoutError())
 
 
 def _tell(listen: Callable[..., None], *news: object) -> None:

@@ -28,6 +28,7 @@ from minibroker.broker.cluster.creation_limits import (
     records_of_topic,
 )
 from minibroker.broker.config.describe import topic_entries
+from minibroker.broker.first_step import begin
 from minibroker.broker.handlers.configs.resources import TOPIC, check_values
 from minibroker.broker.security.acls import CLUSTER_NAME, Operation, ResourceType
 from minibroker.broker.slices import TimeSlice, run_with_pauses
@@ -41,6 +42,8 @@ from minibroker.kafka.protocol.messages.create_topics import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from minibroker.broker.handlers.common.context import RequestContext, Services
     from minibroker.broker.quotas.manager import Mutations
     from minibroker.broker.slices import Steps
@@ -52,11 +55,21 @@ _INVALID_CONFIG_SINCE: Final = (2, 1)
 _METADATA_TOPIC: Final = "__cluster_metadata"
 
 
-async def handle(context: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
-    """Return one result per topic name, in order.
+def handle(
+    context: RequestContext, request: CreateTopicsRequest
+) -> CreateTopicsResponse | Awaitable[CreateTopicsResponse]:
+    """Return one result per topic name, in order. Where no other process has the tree, a small
+    request is done when this returns.
 
     Raises KafkaError POLICY_VIOLATION for the whole request if it would create too much.
     """
+    work = _create_all(context, request)
+    return work if context.services.cluster.tree.is_shared else begin(work)
+
+
+async def _create_all(
+    context: RequestContext, request: CreateTopicsRequest
+) -> CreateTopicsResponse:
     response = CreateTopicsResponse()
     quotas = context.services.quotas
     mutations = quotas.mutations(context.quota_client, is_strict=context.version >= 6)
@@ -67,6 +80,8 @@ async def handle(context: RequestContext, request: CreateTopicsRequest) -> Creat
     until = asyncio.get_running_loop().time() + request.timeout_ms / 1000
     turn = TimeSlice()
     for topic in {topic.name: topic for topic in request.topics}.values():
+        if response.topics and turn.is_over:
+            await turn.pause()
         result = CreatableTopicResult(name=topic.name, error_message=None)
         try:
             _check(context, topic.name, named_count[topic.name])
@@ -74,8 +89,6 @@ async def handle(context: RequestContext, request: CreateTopicsRequest) -> Creat
         except Exception as error:
             result = _failed(topic.name, *as_answer(error, f"creating {topic.name}"))
         response.topics.append(result)
-        if turn.is_over:
-            await turn.pause()
     if not request.validate_only:
         await _wait_for_leaders(context, response, until)
     response.throttle_time_ms = mutations.throttle_time_ms

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,6 +16,7 @@ from minibroker.kafka.protocol.messages.create_topics import (
     CreateTopicsRequest,
 )
 from tests.support.record_requests import id_of
+from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
     from tests.support.in_process import InProcessBroker, RawClient
@@ -90,6 +92,28 @@ async def test_no_time_is_a_time_out_though_the_topic_is_made(
     answer = await client.call(CreateTopicsRequest(topics=[topic()], timeout_ms=0), 5)
     assert answer.topics[0].error_code == ErrorCode.REQUEST_TIMED_OUT
     assert "new" in running.broker.cluster.image.topics
+
+
+async def test_a_topic_without_a_leader_is_a_time_out_and_stays(
+    running: InProcessBroker, client: RawClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    controller = running.broker.cluster._controller
+    monkeypatch.setattr(type(controller), "stopping_brokers", {running.broker.config.broker_id})
+    answer = await client.call(CreateTopicsRequest(topics=[topic()], timeout_ms=1), 5)
+    assert answer.topics[0].error_code == ErrorCode.REQUEST_TIMED_OUT
+    assert "new" in running.broker.cluster.image.topics
+
+
+async def test_a_creation_waits_for_another_change_of_the_cluster(
+    running: InProcessBroker, client: RawClient
+) -> None:
+    lock = running.broker.cluster._context.lock
+    async with lock:
+        creation = asyncio.ensure_future(create(client, topic(), topic("other")))
+        await eventually(lambda: bool(lock._waiters))
+        assert "new" not in running.broker.cluster.image.topics
+    assert [result.error_code for result in await creation] == [0, 0]
+    assert running.broker.cluster.image.topics.keys() >= {"new", "other"}
 
 
 async def test_a_tree_that_is_away_is_a_retriable_error(
