@@ -56,6 +56,8 @@ from minibroker.kafka.protocol.api_keys import (
 from minibroker.kafka.protocol.header import RepeatedHeader, parse_request_header
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from minibroker.broker.handlers.common.context import RequestContext, Services
     from minibroker.broker.handlers.common.handler import Handler
     from minibroker.broker.partitions.append_queue import Flushing
@@ -379,6 +381,20 @@ class Dispatcher:
         appends.flushing = None
         return None if flushing.future.done() else flushing
 
+    async def end_of(self, work: Awaitable[Any]) -> Any:
+        """Return what `work` returns; a future of that where its appends have to be synced first.
+
+        The fsync is taken in the step of the last append. Before the answer has its turn another
+        connection may commit, and take it for its own answers.
+        """
+        result = await work
+        flushing = self.commit()
+        if flushing is None:
+            return result
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        flushing.future.add_done_callback(partial(_give, future, result))
+        return future
+
     @staticmethod
     def _charge(context: RequestContext, run: Run) -> None:
         """Charge the client for the run, once."""
@@ -434,6 +450,12 @@ class Dispatcher:
             encoded_ns - handled_ns,
             perf_counter_ns() - encoded_ns,
         )
+
+
+def _give(future: asyncio.Future[Any], result: Any, _flush: asyncio.Future[None]) -> None:
+    """End a wait for an fsync, unless the client has left."""
+    if not future.done():
+        future.set_result(result)
 
 
 def _fail(connection: Connection, context: RequestContext, part: str) -> None:

@@ -402,7 +402,7 @@ class ClientTransport(asyncio.BufferedProtocol):
         if not isinstance(awaitable, asyncio.Future):
             if not self._connections.may_start_task(self):
                 return  # `start_queued` is called when a place is free
-            awaitable = self._connections.loop.create_task(awaitable)
+            awaitable = self._connections.loop.create_task(self._dispatcher.end_of(awaitable))
         self._task = awaitable
         if awaitable.done():
             self._end_waiting(awaitable)

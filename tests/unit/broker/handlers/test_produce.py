@@ -15,12 +15,15 @@ from minibroker.broker.partitions.replicas import FollowerId
 from minibroker.broker.partitions.role import Follower, Leader
 from minibroker.broker.storage.files import Files
 from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import StorageError
+from minibroker.kafka.protocol.messages.api_versions import ApiVersionsRequest
 from minibroker.kafka.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
 )
 from minibroker.kafka.records.batch import BatchHeader
+from tests.support.held_disk import HeldDisk
 from tests.support.in_process import batch_of
 from tests.support.record_requests import id_of, produce, result, stored
 from tests.support.waiting import eventually
@@ -183,6 +186,38 @@ async def test_a_topic_that_was_made_again_meanwhile_gets_nothing(
     codes = [topic.partition_responses[0].error_code for topic in answers]
     assert codes == [0, ErrorCode.UNKNOWN_TOPIC_ID]
     assert running.partitions.get("t", 0).log_end_offset == 0
+
+
+@pytest.mark.parametrize("count", [1, 2000], ids=["in slices", "checked beside the loop"])
+async def test_an_answer_waits_for_its_fsync_whoever_writes_the_batch(
+    running: InProcessBroker, client: RawClient, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    """Another connection commits in the turn between the append and the answer."""
+    await running.create_topic("durable", flush_messages="1")
+    disk = HeldDisk()
+    running.partitions.appends.flusher = disk.flusher()
+    disk.hold()
+    append = produce_handler._append
+
+    def append_and_commit_elsewhere(*arguments: Any) -> Any:
+        appended = append(*arguments)
+        asyncio.get_running_loop().call_soon(running.server.connections.dispatcher.commit)
+        return appended
+
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    monkeypatch.setattr(produce_handler, "_append", append_and_commit_elsewhere)
+    batch = batch_of(*[b"a"] * count)
+    client.send(produce(batch, topic="durable", transactional_id="no records of one"), 9)
+    answer = asyncio.create_task(client.receive())
+    await eventually(lambda: bool(disk.tasks))
+    async with await running.connect() as other:
+        for _ in range(3):
+            await other.call(ApiVersionsRequest(), 0)
+    assert not answer.done()
+    disk.error = StorageError("fsync: no space left on device")
+    disk.go_on()
+    (topic,) = (await answer).responses
+    assert topic.partition_responses[0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
 
 
 async def test_null_records_are_refused(client: RawClient) -> None:
