@@ -120,16 +120,17 @@ from tests.unit.tools.kraft.test_tree_interrupted import AFTER
 async def write(path, number):
     tree = EmbeddedTree(path, SystemClock())
     await tree.open()
-    apply = tree._apply
     remaining = number
-    def apply_or_die(transaction, operation):
-        nonlocal remaining
-        result = apply(transaction, operation)
-        remaining -= 1
-        if remaining < 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return result
-    tree._apply = apply_or_die
+    def dying(apply):
+        def apply_or_die(transaction, operation):
+            nonlocal remaining
+            result = apply(transaction, operation)
+            remaining -= 1
+            if remaining < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return result
+        return apply_or_die
+    tree._apply, tree._create = dying(tree._apply), dying(tree._create)
     await write_metadata(tree, AFTER, BrokerConfig({}))
     os.kill(os.getpid(), signal.SIGKILL)
 
