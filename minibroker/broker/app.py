@@ -144,7 +144,14 @@ class Broker:
             self.config.log_dirs,
             clock=self.clock,
             config_of=self.dynamic.topic,
-            disk=Disk(files, self.workers, after=self.timers.after),
+            disk=Disk(
+                files,
+                self.workers,
+                after=self.timers.after,
+                call_later=lambda delay_s, call: asyncio.get_running_loop().call_later(
+                    delay_s, call
+                ),
+            ),
         )
         logs.disk.producer_expiration_ms = self.config.producer_id_expiration_ms
         return logs
@@ -494,6 +501,7 @@ class Broker:
         await self._close_outboxes()
         self.partitions.deletions.end(are_finished=True)
         self.partitions.commit()
+        self.logs.disk.hand_over()
         self.workers.close()
         self.logs.close()
 

@@ -12,6 +12,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.storage.files import REAL_FILES, Files
+from minibroker.broker.storage.gathered import Gathered
 from minibroker.broker.storage.open_files import (
     HANDLES_MAX,
     HANDLES_SHARE,
@@ -28,6 +29,7 @@ from minibroker.broker.storage.partition_metadata import MetadataWriter
 from minibroker.broker.worker import AT_ONCE
 
 if TYPE_CHECKING:
+    from minibroker.broker.storage.gathered import CallLater
     from minibroker.broker.worker import Workers
 
 RunAfter = Callable[[int, Callable[[], None]], object]
@@ -74,6 +76,7 @@ class Disk:
 
     __slots__ = (
         "_after",
+        "_call_later",
         "_directories",
         "_reader",
         "_settings",
@@ -81,6 +84,7 @@ class Disk:
         "_workers",
         "epochs_lock",
         "files",
+        "gathered",
         "handles",
         "metadata",
         "names_lock",
@@ -96,13 +100,15 @@ class Disk:
         workers: Workers = AT_ONCE,
         *,
         after: RunAfter | None = None,
+        call_later: CallLater | None = None,
         handles_max: int = HANDLES_MAX,
         mapped_bytes_max: int = MAPPED_BYTES_MAX,
         parent: Disk | None = None,
         path: str | None = None,
     ) -> None:
-        """`after`: timers of the loop. `parent`: whose handles and windows are used; `path`: the
-        log directory whose disk this is, None for the parent of all.
+        """`after`: timers of the broker's clock. `call_later`: the loop's. `parent`: whose handles
+        and windows are used; `path`: the log directory whose disk this is, None for the parent of
+        all.
         """
         self.files = files
         self._workers = workers
@@ -111,6 +117,9 @@ class Disk:
         self._reader = workers.common if path is None else workers.reads.of(path)
         """Runs reads of files that a client waits for."""
         self._after = after
+        self._call_later = call_later
+        self.gathered = Gathered(self.worker, call_later)
+        """Tasks of the worker that nobody waits for."""
         self.run_after: RunAfter = self._run_after
         """Runs what may block after a delay in ms; tools and tests have no timers: now. On the
         loop."""
@@ -141,9 +150,21 @@ class Disk:
         """Return the disk of the log directory `path`: its work waits for no other directory."""
         disk = self._directories.get(path)
         if disk is None:
-            disk = Disk(self.files, self._workers, after=self._after, parent=self, path=path)
+            disk = Disk(
+                self.files,
+                self._workers,
+                after=self._after,
+                call_later=self._call_later,
+                parent=self,
+                path=path,
+            )
             self._directories[path] = disk
         return disk
+
+    def hand_over(self) -> None:
+        """Give the workers of all log directories the tasks that are gathered."""
+        for disk in self._directories.values():
+            disk.gathered.hand_over()
 
     @property
     def producer_expiration_ms(self) -> int:

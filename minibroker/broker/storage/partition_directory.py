@@ -27,6 +27,7 @@ class PartitionDirectory:
 
     __slots__ = (
         "_disk",
+        "_has_new_id",
         "_topic_id",
         "epochs_content",
         "generation",
@@ -70,6 +71,8 @@ class PartitionDirectory:
         self.has_new_directory = has_new_names
         """May the directory's own name not be durable yet? Read by workers."""
         self._topic_id = topic_id
+        self._has_new_id = False
+        """May the task that writes the topic id not be handed to the worker yet?"""
 
     @property
     def log_directory(self) -> str:
@@ -149,8 +152,8 @@ class PartitionDirectory:
         """Give the directory its topic's id. Raises KafkaError(INCONSISTENT_TOPIC_ID),
         StorageError.
 
-        The file is written by the worker: an id that a crash takes is assigned again at the next
-        start.
+        The worker writes the file a moment later, before the log has files: an id that a crash
+        takes is assigned again at the next start.
         """
         if topic_id == ZERO_TOPIC_ID:
             return
@@ -163,7 +166,8 @@ class PartitionDirectory:
                 f"{self.path} belongs to topic id {present_id.hex()}, not to {topic_id.hex()}",
             )
         self._topic_id = topic_id
-        self._disk.worker.run_later(self._write_topic_id)
+        self._has_new_id = True
+        self._disk.gathered.add(self._write_topic_id)
 
     def _write_topic_id(self) -> None:
         """Write the topic id, on the worker. Raises StorageError."""
@@ -178,6 +182,9 @@ class PartitionDirectory:
     def note_names_changed(self) -> None:
         """Note that the directory has to be synced: a file is new or renamed, or is about to be."""
         self.names_changed += 1
+        if self._has_new_id:
+            self._has_new_id = False
+            self._disk.gathered.hand_over()
 
     def note_names_synced(self, names_changed: int | None) -> None:
         """Note that the directory's own name is durable, and those in it up to this change of

@@ -15,6 +15,9 @@ from minibroker.broker.cluster.shared import SharedTree
 from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.config.options import TopicToCreate
 from minibroker.broker.config_follower import ConfigFollower
+from minibroker.broker.storage import gathered
+from minibroker.broker.storage.files import REAL_FILES
+from minibroker.broker.storage.partition_metadata import read_metadata
 from minibroker.kafka.errors import ConfigError, CoordinationError, MinibrokerError, StorageError
 from minibroker.kafka.protocol.messages.find_coordinator import FindCoordinatorRequest
 from minibroker.kafka.protocol.messages.metadata import MetadataRequest
@@ -59,6 +62,20 @@ async def test_a_clean_stop_leaves_marker_and_checkpoints_and_no_lock(tmp_path: 
     assert "recovery-point-offset-checkpoint" in names
     async with InProcessBroker(tmp_path) as running:
         running.partitions.get("t", 0)
+
+
+async def test_a_clean_stop_leaves_the_topic_id_of_each_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are written a moment behind the answer: a stop does not wait for that moment."""
+    monkeypatch.setattr(gathered, "GATHER_S", 3600.0)
+    async with InProcessBroker(tmp_path) as running:
+        await running.create_topic("t", 2)
+        topic_id = running.broker.cluster.image.topics["t"].topic_id
+        data = running.settings["log.dirs"]
+        assert read_metadata(REAL_FILES, f"{data}/t-1") is None
+    assert read_metadata(REAL_FILES, f"{data}/t-0") == topic_id
+    assert read_metadata(REAL_FILES, f"{data}/t-1") == topic_id
 
 
 async def test_topic_and_broker_configurations_are_there_after_a_start(tmp_path: Path) -> None:
