@@ -39,7 +39,6 @@ from minibroker.broker.storage.disk import Disk
 from minibroker.broker.storage.files import REAL_FILES
 from minibroker.broker.storage.log_manager import LogManager
 from minibroker.broker.timers import Timers
-from minibroker.broker.topics_at_start import create_topic
 from minibroker.broker.worker import LONG_LANES, Workers
 from minibroker.clock import SystemClock
 from minibroker.kafka.errors import StorageError
@@ -52,7 +51,7 @@ if TYPE_CHECKING:
     from minibroker.broker.cluster.shared import TreeSession
     from minibroker.broker.cluster.tree import Tree
     from minibroker.broker.config.broker import BrokerConfig
-    from minibroker.broker.config.options import TopicToCreate
+    from minibroker.broker.config.topic_option import TopicToCreate
     from minibroker.broker.evidence import DeletionEvidence
     from minibroker.broker.replication.outboxes import Outboxes
     from minibroker.broker.server.connections import Connections
@@ -342,8 +341,10 @@ class Broker:
             self.services.log_moves.resume()
             if self.partitions.lost:
                 await self.cluster.leadership.replicas_failed(self.partitions.lost)
-            for topic in topics:
-                await create_topic(self.cluster, self.config, topic)
+            if topics:
+                from minibroker.broker.topics_at_start import create_topics  # noqa: PLC0415  seldom
+
+                await create_topics(self.cluster, self.config, topics)
         except BaseException:
             await self.replication.close()
             self._listeners.close()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from minibroker.broker.config.options import TopicToCreate
+    from minibroker.broker.config.topic_option import TopicToCreate
     from minibroker.clock import Clock
 
 STATE_DEPTH: Final = paths.partition_state("t", 0).count("/")

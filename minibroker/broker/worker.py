@@ -12,15 +12,45 @@ from __future__ import annotations
 import logging
 from queue import SimpleQueue
 from threading import Thread
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from minibroker.kafka.errors import MinibrokerError, StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Protocol
 
     Done = Callable[[MinibrokerError | OSError | None], None]
     """The loop calls it when a task has ended, with its error or None."""
+
+    class Loop(Protocol):
+        """The event loop, as a worker sees it."""
+
+        def call_soon_threadsafe(self, callback: Callable[[], None], /) -> object:
+            """Call `callback` on the loop; any thread. Raises RuntimeError where the loop is
+            closed.
+            """
+
+    class Runner(Protocol):
+        """Runs tasks that may block: a `Worker`, or the `Caller` where there is no loop."""
+
+        def run_later(self, task: Callable[[], None], /) -> None:
+            """Run a task. Its error is logged, and a disk's error is reported."""
+
+        def run_then(self, task: Callable[[], None], done: Done, /) -> None:
+            """Run a task, then call `done` on the loop with its error, or None."""
+
+        def run_reported(self, task: Callable[[], None], done: Done, /) -> None:
+            """Do the same as `run_then`, and handle an error of the task as `run_later` does,
+            too.
+            """
+
+    class Runners(Protocol):
+        """The runners of the log directories, one for each."""
+
+        def of(self, path: str, /) -> Runner:
+            """Return the runner of the log directory `path`."""
+
 
 logger = logging.getLogger(__name__)
 
@@ -28,33 +58,6 @@ Result = TypeVar("Result")
 
 LONG_LANES: Final = 2
 """Workers of a broker that check large batches (`partitions/checking.py`)."""
-
-
-class Loop(Protocol):
-    """The event loop, as a worker sees it."""
-
-    def call_soon_threadsafe(self, callback: Callable[[], None], /) -> object:
-        """Call `callback` on the loop; any thread. Raises RuntimeError where the loop is closed."""
-
-
-class Runner(Protocol):
-    """Runs tasks that may block: a `Worker`, or the `Caller` where there is no loop."""
-
-    def run_later(self, task: Callable[[], None], /) -> None:
-        """Run a task. Its error is logged, and a disk's error is reported."""
-
-    def run_then(self, task: Callable[[], None], done: Done, /) -> None:
-        """Run a task, then call `done` on the loop with its error, or None."""
-
-    def run_reported(self, task: Callable[[], None], done: Done, /) -> None:
-        """Do the same as `run_then`, and handle an error of the task as `run_later` does, too."""
-
-
-class Runners(Protocol):
-    """The runners of the log directories, one for each."""
-
-    def of(self, path: str, /) -> Runner:
-        """Return the runner of the log directory `path`."""
 
 
 class Caller:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from minibroker.broker.config.options import TopicToCreate, parse_topic
+from minibroker.broker.config.topic_option import TopicToCreate, parse_topic
 from minibroker.kafka.errors import ConfigError
 
 _POLICIES: Final = ("compact", "delete")

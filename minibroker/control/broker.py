@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from minibroker.broker.cluster.shared import TreeSession
     from minibroker.broker.config.broker import BrokerConfig
     from minibroker.broker.config.control import ControlOptions
-    from minibroker.broker.config.options import TopicToCreate
+    from minibroker.broker.config.topic_option import TopicToCreate
     from minibroker.control.messages import HttpRequest, Work
     from minibroker.rig.clock import MovableClock
 

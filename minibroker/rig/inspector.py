@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from minibroker.broker.app import Broker
-    from minibroker.broker.config.options import TopicToCreate
+    from minibroker.broker.config.topic_option import TopicToCreate
     from minibroker.broker.partitions.partition import Partition
     from minibroker.broker.security.authorizer import Authorizer
     from minibroker.kafka.records.record import Header

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from minibroker.broker.config.options import parse_topic
+from minibroker.broker.config.topic_option import parse_topic
 from minibroker.rig.faults import refuse_in_loop
 from minibroker.testing.consumer_waits import ConsumerWaits
 from minibroker.testing.loop_thread import WAIT_TIMEOUT_S, is_for_test

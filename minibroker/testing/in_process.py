@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from minibroker.broker.config.options import parse_topic
+from minibroker.broker.config.topic_option import parse_topic
 from minibroker.broker.config.values import RELEASE_KEY
 from minibroker.kafka.errors import ConfigError
 from minibroker.rig.clock import MovableClock, TestClock

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from minibroker.broker.config.options import parse_topic
+from minibroker.broker.config.topic_option import parse_topic
 from minibroker.client import admin
 from minibroker.client.admin import offsets_at
 from minibroker.client.client import Client

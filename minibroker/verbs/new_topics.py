@@ -24,7 +24,7 @@ class TopicToMake(NamedTuple):
 
 def new_topic_of(text: str) -> TopicToMake:
     """Return the topic of `NAME[:PARTITIONS[:REPLICAS]][:KEY=VALUE…]`. Raises UsageError."""
-    from minibroker.broker.config.options import parse_topic  # noqa: PLC0415  not for a help page
+    from minibroker.broker.config.topic_option import parse_topic  # noqa: PLC0415  not for a help page
     from minibroker.kafka.errors import ConfigError  # noqa: PLC0415  as above
 
     try:

@@ -19,7 +19,7 @@ import msgspec
 import pytest
 
 from minibroker.broker.config.broker import BrokerConfig
-from minibroker.broker.config.options import TopicToCreate
+from minibroker.broker.config.topic_option import TopicToCreate
 from minibroker.control import samples
 from minibroker.control.api import OPERATIONS, ControlApi
 from minibroker.control.messages import EVENT_STREAM

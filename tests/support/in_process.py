@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from minibroker.broker.cluster.tree import Tree
-    from minibroker.broker.config.options import TopicToCreate
+    from minibroker.broker.config.topic_option import TopicToCreate
     from minibroker.broker.partitions.manager import PartitionManager
     from minibroker.broker.server.server import Server
     from minibroker.broker.storage.files import Files

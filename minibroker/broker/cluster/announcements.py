@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.cluster import paths
 from minibroker.broker.cluster.tree import Create, NoNode, SessionEvent, TreeError
@@ -28,18 +28,13 @@ if TYPE_CHECKING:
     from minibroker.broker.cluster.tree import Tree
     from minibroker.clock import Clock
 
-    ReadAnnouncements = Callable[[list["Announcement"]], Awaitable[None]]
+    Announcement = tuple[str, bytes]
+    """Path and value of a node that tells of a change."""
+    ReadAnnouncements = Callable[[list[Announcement]], Awaitable[None]]
 
 EXPIRATION_MS: Final = 15 * 60 * 1000
 RETRY_DELAY_S: Final = 0.2
 """Pause after a failed step, unless there is news before."""
-
-
-class Announcement(NamedTuple):
-    """A node that tells of a change."""
-
-    path: str
-    value: bytes
 
 
 def announcement_of(tree: Tree, prefix: str, value: bytes) -> tuple[Create, ...]:
@@ -82,7 +77,7 @@ class Announcements:
             if value is None:
                 continue
             if name > self._last_applied:
-                new.append(Announcement(path, value[0]))
+                new.append((path, value[0]))
             elif now_ms - value[1].ctime_ms > EXPIRATION_MS:
                 with suppress(NoNode):
                     await self._tree.delete(path)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.broker.cluster import paths
 from minibroker.broker.cluster.admin_nodes import AdminNodes
@@ -33,7 +33,6 @@ from minibroker.broker.cluster.leadership import Leadership
 from minibroker.broker.cluster.partition_states import PartitionStates
 from minibroker.broker.cluster.producer_ids import ProducerIds
 from minibroker.broker.cluster.registration import Registration, create_parents, get_cluster_id
-from minibroker.broker.cluster.restart import leave_last_run, let_others_lead
 from minibroker.broker.cluster.topics import Topics
 from minibroker.broker.cluster.tree import TreeError
 from minibroker.broker.cluster.updates import ImageUpdater
@@ -42,6 +41,7 @@ from minibroker.kafka.errors import AwayError, CoordinationError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
     from ssl import SSLContext
+    from typing import Protocol
 
     from minibroker.broker.cluster.configs import Edit
     from minibroker.broker.cluster.controller import AllowsUnclean
@@ -59,15 +59,14 @@ if TYPE_CHECKING:
     Send = Callable[[], Coroutine[Any, Any, Any]]
     """Sends the request, and returns its answer."""
 
+    class PeerInterceptor(Protocol):
+        """Called with each request to another broker, on the loop."""
 
-class PeerInterceptor(Protocol):
-    """Called with each request to another broker, on the loop."""
+        async def call(self, broker_id: int, request: Any, send: Send) -> Any:
+            """Return the answer of `send`, now or later. Raises OSError in place of an answer.
 
-    async def call(self, broker_id: int, request: Any, send: Send) -> Any:
-        """Return the answer of `send`, now or later. Raises OSError in place of an answer.
-
-        `request`: the request or its class; it says which API it is.
-        """
+            `request`: the request or its class; it says which API it is.
+            """
 
 
 MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
@@ -369,6 +368,11 @@ class Cluster:
         if is_alone or not self.tree.is_shared:
             await self._registration.register(self._settings.registration_timeout_s)
             return
+        from minibroker.broker.cluster.restart import (  # noqa: PLC0415  for several brokers
+            leave_last_run,
+            let_others_lead,
+        )
+
         await leave_last_run(self._context)
         await self._registration.register(
             self._settings.registration_timeout_s, when_free=lambda: let_others_lead(self._context)

@@ -66,13 +66,6 @@ class ProducerIdBlock(NamedTuple):
     last: int
 
 
-class ConfigChange(NamedTuple):
-    """Value of /config/changes/config_change_…: which config to read again."""
-
-    entity_type: str
-    entity_name: str
-
-
 def _dump(value: Any) -> bytes:
     return _encode(value).encode("utf-8")
 
@@ -280,16 +273,18 @@ def encode_config_change(entity_type: str, entity_name: str) -> bytes:
     return _dump({"version": 2, "entity_path": f"{entity_type}/{entity_name}"})
 
 
-def decode_config_change(path: str, data: bytes) -> ConfigChange:
-    """Return the notification in a node of version 1 or 2."""
+def decode_config_change(path: str, data: bytes) -> tuple[str, str]:
+    """Return entity type and name of the notification in a node of version 1 or 2: which config to
+    read again.
+    """
     value = _load(path, data)
     try:
         if value["version"] == 1:
-            return ConfigChange(value["entity_type"], value["entity_name"])
+            return value["entity_type"], value["entity_name"]
         entity_type, separator, entity_name = value["entity_path"].partition("/")
         if not separator:
             raise ValueError("no entity name")
-        return ConfigChange(entity_type, entity_name)
+        return entity_type, entity_name
     except (AttributeError, KeyError, ValueError) as error:
         raise _error_of(path, data, error) from error
 

@@ -473,11 +473,11 @@ class TreeFollower:
     async def _read_announced(self, announcements: list[Announcement]) -> None:
         for path, value in announcements:
             try:
-                change = decode_config_change(path, value)
+                entity_type, entity_name = decode_config_change(path, value)
             except CoordinationError as error:  # a broken node must not stop this broker
                 self._context.log.warning("%s", error)
             else:
-                await self._configs.refresh(change.entity_type, [change.entity_name])
+                await self._configs.refresh(entity_type, [entity_name])
 
     # Topics
 

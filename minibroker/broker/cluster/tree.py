@@ -19,7 +19,7 @@ Rules both homes keep (`tests/unit/broker/cluster/test_tree_contract.py` runs ag
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from minibroker.kafka.errors import MinibrokerError
 
@@ -62,15 +62,18 @@ class EphemeralParent(TreeError):  # noqa: N818
     """An ephemeral node cannot have children."""
 
 
-class Stat(NamedTuple):
-    """Facts about a node besides its value."""
+class Stat:
+    """Facts about a node besides its value. Constant."""
 
-    version: int
-    czxid: int
-    """Number of the transaction that created it; grows over the tree (Kafka's broker epoch)."""
-    ctime_ms: int
-    ephemeral_owner: int
-    """Session that made it, 0 when it is not ephemeral."""
+    __slots__ = ("ctime_ms", "czxid", "ephemeral_owner", "version")
+
+    def __init__(self, version: int, czxid: int, ctime_ms: int, ephemeral_owner: int) -> None:
+        self.version = version
+        self.czxid = czxid
+        """Number of the transaction that created it; grows over the tree (Kafka's broker epoch)."""
+        self.ctime_ms = ctime_ms
+        self.ephemeral_owner = ephemeral_owner
+        """Session that made it, 0 when it is not ephemeral."""
 
 
 class Create:

@@ -8,7 +8,7 @@ Source: Kafka MetadataVersion, AbstractControllerBrokerRequestBatch.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple, Self
+from typing import Final, Self
 
 _LAST: Final = 9
 """Stands for the last internal version of a release, which its name alone means."""
@@ -35,16 +35,18 @@ _UPDATE_METADATA: Final[_Since] = (((3, 4, 0), 8), ((2, 8, 1), 7))
 _STOP_REPLICA: Final[_Since] = (((3, 4, 0), 4), ((2, 6, 0), 3))
 
 
-class InterBrokerProtocol(NamedTuple):
+class InterBrokerProtocol(tuple[int, int, int]):
     """A release and its internal version: they compare by age.
 
     The properties are the newest version of a request. Before 2.8 they are those of 2.8, the oldest
     that minibroker sends.
     """
 
-    major: int
-    minor: int
-    internal: int = _LAST
+    __slots__ = ()
+
+    def __new__(cls, major: int, minor: int, internal: int = _LAST) -> Self:
+        """Return a release with its internal version, by default the last one."""
+        return super().__new__(cls, (major, minor, internal))
 
     @classmethod
     def parse(cls, text: str) -> Self:

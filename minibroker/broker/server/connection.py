@@ -24,7 +24,7 @@ Source: Kafka KafkaChannel (its states and mute states), SocketServer.Processor.
 
 from __future__ import annotations
 
-from enum import IntEnum, auto
+from enum import IntEnum
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
@@ -48,52 +48,52 @@ ANY_API: Final = -1
 class ConnectionState(IntEnum):
     """The state of a connection."""
 
-    AUTHENTICATING = auto()
+    AUTHENTICATING = 1
     """The peer has no principal yet, or renews its session: the gate takes its frames."""
-    VERIFYING = auto()
+    VERIFYING = 2
     """A worker looks at the peer's token, and no other frame is taken."""
-    REFUSED = auto()
+    REFUSED = 3
     """The peer failed to authenticate, and gets the answer later: the socket is not read."""
-    OPEN = auto()
+    OPEN = 4
     """Nothing is in hand: requests are taken as they arrive."""
-    WAITING = auto()
+    WAITING = 5
     """A request waits: for records, for other members, for its task."""
-    FLUSHING = auto()
+    FLUSHING = 6
     """Answers are held until the disk has what they claim; a request may wait behind them."""
-    THROTTLED = auto()
+    THROTTLED = 7
     """The last request is answered and its client over a quota: the socket is not read."""
-    DRAINING = auto()
+    DRAINING = 8
     """No request is taken any more; what is in hand is still to be answered."""
-    DRAINED = auto()
+    DRAINED = 9
     """No request is taken any more and none is in hand: the transport has to close."""
-    CLOSED = auto()
+    CLOSED = 10
     """Bytes that were written before may still leave; nothing else happens."""
 
 
 class Event(IntEnum):
     """An event of a connection. Most come in pairs: the second one ends the first one's state."""
 
-    AUTHENTICATED = auto()
+    AUTHENTICATED = 1
     """The peer has a principal."""
-    AUTHENTICATE_AGAIN = auto()
+    AUTHENTICATE_AGAIN = 2
     """The peer begins to renew its session."""
-    VERIFY = auto()
-    VERIFIED = auto()
+    VERIFY = 3
+    VERIFIED = 4
     """The worker has a result, whatever it is."""
-    REFUSE = auto()
+    REFUSE = 5
     """The peer failed to authenticate."""
-    WAIT = auto()
-    ANSWER = auto()
+    WAIT = 6
+    ANSWER = 7
     """The request that waited has its answer, or will never have one."""
-    HOLD = auto()
-    FLUSHED = auto()
+    HOLD = 8
+    FLUSHED = 9
     """The disk has what the held answers claim, or has refused it."""
-    THROTTLE = auto()
-    RESUME = auto()
+    THROTTLE = 10
+    RESUME = 11
     """The throttle is over."""
-    STOP = auto()
+    STOP = 12
     """The broker stops, a handler asks for the end, or the peer sent bytes that no client sends."""
-    CLOSE = auto()
+    CLOSE = 13
     """The transport closes, or the peer is gone."""
 
 

@@ -14,7 +14,7 @@ Source: Kafka LogManager (checkpointRecoveryOffsetsInDir and its like, asyncDele
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from minibroker.broker.storage import names
 from minibroker.broker.storage.log_directory import LogDirectory
@@ -26,38 +26,74 @@ if TYPE_CHECKING:
     NameAndLog = tuple[TopicPartition, PartitionLog]
 
 
-class Checkpointed(NamedTuple):
-    """The log directory's checkpoints of one partition; -1 for none."""
-
-    recovery_point: int = -1
-    log_start_offset: int = -1
-    is_clean: bool = False
-    """All that is in the files is whole, and the log ends at the recovery point."""
-    high_watermark: int = -1
-    clean_offset: int | None = None
-    """End of compaction, None: it never ran."""
-    synced_to: int | None = None
-    """Offset below which a log that is clean is durable, None: all of it is."""
-    stopped_ns: int | None = None
-    """End of the clean stop in the file system's time; None: nobody can have changed files since.
+class Checkpointed:
+    """The log directory's checkpoints of one partition; -1 for none. The load of the log corrects
+    what its files show to be otherwise.
     """
 
+    __slots__ = (
+        "clean_offset",
+        "high_watermark",
+        "is_clean",
+        "log_start_offset",
+        "recovery_point",
+        "stopped_ns",
+        "synced_to",
+    )
 
-class FoundCheckpoints(NamedTuple):
+    def __init__(  # noqa: PLR0917  a start makes one for each log
+        self,
+        recovery_point: int = -1,
+        log_start_offset: int = -1,
+        is_clean: bool = False,
+        high_watermark: int = -1,
+        clean_offset: int | None = None,
+        synced_to: int | None = None,
+        stopped_ns: int | None = None,
+    ) -> None:
+        self.recovery_point = recovery_point
+        self.log_start_offset = log_start_offset
+        self.is_clean = is_clean
+        """All that is in the files is whole, and the log ends at the recovery point."""
+        self.high_watermark = high_watermark
+        self.clean_offset = clean_offset
+        """End of compaction, None: it never ran."""
+        self.synced_to = synced_to
+        """Offset below which a log that is clean is durable, None: all of it is."""
+        self.stopped_ns = stopped_ns
+        """End of the clean stop in the file system's time; None: nobody can have changed files
+        since.
+        """
+
+
+class FoundCheckpoints:
     """All four of a directory, by partition."""
 
-    recovery_points: dict[TopicPartition, int]
-    log_starts: dict[TopicPartition, int]
-    high_watermarks: dict[TopicPartition, int]
-    clean_offsets: dict[TopicPartition, int]
+    __slots__ = ("clean_offsets", "high_watermarks", "log_starts", "recovery_points")
 
-    def without(self, name: TopicPartition) -> FoundCheckpoints:
-        """Return the same without a partition: what they say of it is of an older one."""
-        remaining = [
-            {log_name: offset for log_name, offset in checkpoint.items() if log_name != name}
-            for checkpoint in self
-        ]
-        return FoundCheckpoints(*remaining)
+    def __init__(
+        self,
+        recovery_points: dict[TopicPartition, int],
+        log_starts: dict[TopicPartition, int],
+        high_watermarks: dict[TopicPartition, int],
+        clean_offsets: dict[TopicPartition, int],
+    ) -> None:
+        self.recovery_points = recovery_points
+        self.log_starts = log_starts
+        self.high_watermarks = high_watermarks
+        self.clean_offsets = clean_offsets
+
+    def names(self) -> set[TopicPartition]:
+        """Return the partitions that one of them names."""
+        checkpoints = (self.log_starts, self.high_watermarks, self.clean_offsets)
+        return set(self.recovery_points).union(*checkpoints)
+
+    def forget(self, name: TopicPartition) -> None:
+        """Leave out a partition: what they say of it is of an older one."""
+        self.recovery_points.pop(name, None)
+        self.log_starts.pop(name, None)
+        self.high_watermarks.pop(name, None)
+        self.clean_offsets.pop(name, None)
 
     def of(
         self, name: TopicPartition, *, was_clean: bool, stopped_ns: int | None = None
@@ -95,7 +131,7 @@ class Checkpoints:
             directory.read_checkpoint(names.CLEANER_OFFSETS, names_by_text),
         )
         self._was_cleaned = self._was_cleaned or bool(checkpoints.clean_offsets)
-        directory.checkpoint_names = {name for offsets in checkpoints for name in offsets}
+        directory.checkpoint_names = checkpoints.names()
         return checkpoints
 
     def write(

@@ -370,7 +370,7 @@ class LogManager:
                 logger.warning("%s is no partition of this broker and is left alone", path)
             else:
                 if not directory.was_clean and self.disk.files.exists(f"{path}/{names.MADE_ANEW}"):
-                    checkpoints = checkpoints.without(name_and_mark[0])
+                    checkpoints.forget(name_and_mark[0])
                     self.high_watermarks.pop(name_and_mark[0], None)
                     marked.append(partial(self._unmark, directory, path))
                 checkpointed = checkpoints.of(
@@ -381,7 +381,7 @@ class LogManager:
                 if not directory.was_clean:
                     start = self._marked_start(directory, path)
                     if start > checkpointed.log_start_offset:
-                        checkpointed = checkpointed._replace(log_start_offset=start)
+                        checkpointed.log_start_offset = start
                         marked.append(partial(self._save_marked_start, directory, path))
                 self._load_one(name_and_mark[0], path, checkpointed)
         if directory.was_clean:
@@ -402,7 +402,7 @@ class LogManager:
             remove = self._take_out(namesake, names.DELETE_DIRECTORY)
             self._sync(namesake.log_directory)
             start = max(checkpointed.log_start_offset, namesake.log_start_offset)
-            checkpointed = checkpointed._replace(log_start_offset=start)
+            checkpointed.log_start_offset = start
             self._open_log(name, path, self._config_of(name.topic), checkpointed)
             self._disk_under(namesake.directory).worker.run_later(remove)
         elif self._is_moved(namesake.directory):

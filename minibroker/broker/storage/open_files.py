@@ -22,7 +22,7 @@ import logging
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from threading import Lock
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from minibroker.broker.storage.files import MAP_GRANULARITY, Files, Map
 
@@ -281,12 +281,15 @@ class ColdError(Exception):
         self._worker.run_reported(self.task, done)
 
 
-class FileRange(NamedTuple):
-    """Bytes of a file: `size` from `position` on."""
+class FileRange:
+    """Bytes of a file: `size` from `position` on. Constant."""
 
-    path: str
-    position: int
-    size: int
+    __slots__ = ("path", "position", "size")
+
+    def __init__(self, path: str, position: int, size: int) -> None:
+        self.path = path
+        self.position = position
+        self.size = size
 
 
 class WarmedEnds:
@@ -337,8 +340,8 @@ class WarmTask:
     def __call__(self) -> None:
         """Read it. Raises nothing: the next reader gets the disk's error."""
         files = self._files
-        path, begin, size = self.file_range
-        end = begin + max(size, WARM_BYTES_MIN)
+        path, begin = self.file_range.path, self.file_range.position
+        end = begin + max(self.file_range.size, WARM_BYTES_MIN)
         try:
             self._handle = files.open(path)
             for position in range(begin, end, _CHUNK_BYTES):

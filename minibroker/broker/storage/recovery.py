@@ -538,10 +538,13 @@ class _Loader:
                 "%s is recovered from offset %d on: files of it changed after the clean stop",
                 *(self.name, changed_from),
             )
-            self.checkpointed = self.checkpointed._replace(
-                recovery_point=changed_from, is_clean=False
-            )
+            self._recover_from(changed_from)
             self.has_new_names = True
+
+    def _recover_from(self, offset: int) -> None:
+        """Trust no file behind this offset, whatever the checkpoints say."""
+        self.checkpointed.recovery_point = offset
+        self.checkpointed.is_clean = False
 
     def _changed_from(self) -> int | None:
         """Return the base offset of the first segment that is not as the clean stop left it, None
@@ -689,7 +692,7 @@ class _Loader:
         except CorruptionError as error:
             logger.warning("%s is ignored, all batches are looked at: %s", path, error)
             self.has_new_epochs = True
-            self.checkpointed = self.checkpointed._replace(recovery_point=0, is_clean=False)
+            self._recover_from(0)
 
     def _add_earlier_epochs(self, log_start: int, log_end: int) -> None:
         """Add epochs of records that a power cut brought back. Raises OSError."""

@@ -20,7 +20,7 @@ _INT32 = Struct(">i")
 _UINT32 = Struct(">I")
 _INT64 = Struct(">q")
 _FLOAT64 = Struct(">d")
-_ONE_BYTE = [bytes([value]) for value in range(256)]
+_ONE_BYTE = [*map(bytes, zip(range(256)))]
 _NULL_STRING = b"\xff\xff"
 _NULL_BYTES = b"\xff\xff\xff\xff"
 

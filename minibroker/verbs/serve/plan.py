@@ -7,13 +7,15 @@ The annotations are no strings here: those of so many options would cost 2 ms of
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
-from minibroker.broker.config.options import TopicToCreate, parse_topic
 from minibroker.cli.declaration import InOrder, Option
 from minibroker.cli.errors import UsageError
 from minibroker.cli.kinds import ADDRESS, FILE, PORT_MAX, SWITCH, Kind, Many, check_choice, choice
 from minibroker.kafka.errors import ConfigError
+
+if TYPE_CHECKING:
+    from minibroker.broker.config.topic_option import TopicToCreate
 
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 LOOPS: Final = ("auto", "uvloop", "asyncio")
@@ -109,7 +111,9 @@ def _setting(value: str) -> tuple[str, str]:
     return key.strip(), text
 
 
-def _topic(value: str) -> TopicToCreate:
+def _topic(value: str) -> "TopicToCreate":
+    from minibroker.broker.config.topic_option import parse_topic  # noqa: PLC0415  for --topic only
+
     try:
         return parse_topic(value)
     except ConfigError as error:
@@ -172,7 +176,7 @@ class ServePlan(NamedTuple):
     settings: Annotated[tuple[tuple[str, str], ...], SETTINGS_IN_ORDER] = ()
     """Kafka's key and value, in the order of the flags."""
     topics: Annotated[
-        tuple[TopicToCreate, ...],
+        tuple["TopicToCreate", ...],
         Option(
             "--topic",
             Many("NAME[:PARTITIONS[:REPLICAS]][:KEY=VALUE...]", _topic, is_split=False),

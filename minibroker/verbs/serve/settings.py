@@ -11,7 +11,6 @@ from minibroker.broker.config.options import ServeOptions
 from minibroker.broker.config.sources import gather
 from minibroker.broker.log_lines import LogLines
 from minibroker.kafka.errors import ConfigError
-from minibroker.kafka.java_formats.properties import read_properties
 from minibroker.verbs.serve.plan import (
     CONSOLE_READ_ONLY,
     CONTROL_TLS,
@@ -31,7 +30,11 @@ logger = logging.getLogger(__name__)
 
 def build(plan: ServePlan, environment: Mapping[str, str]) -> tuple[BrokerConfig, ServeOptions]:
     """Merge file, environment and flags, and check the result. Raises ConfigError."""
-    file_settings = read_properties(plan.config_file) if plan.config_file else {}
+    file_settings: Mapping[str, str] = {}
+    if plan.config_file:
+        from minibroker.kafka.java_formats.properties import read_properties  # noqa: PLC0415  for --config
+
+        file_settings = read_properties(plan.config_file)
     settings = list(plan.settings)
     if plan.security is not None and plan.security.upper().endswith("SSL"):
         settings = [*_certificates(plan), *settings]

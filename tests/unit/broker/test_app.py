@@ -13,7 +13,7 @@ from minibroker.broker.app import TREE_FILE, Broker
 from minibroker.broker.cluster.leadership import Leadership
 from minibroker.broker.cluster.shared import SharedTree
 from minibroker.broker.config.broker import BrokerConfig
-from minibroker.broker.config.options import TopicToCreate
+from minibroker.broker.config.topic_option import TopicToCreate
 from minibroker.broker.config_follower import ConfigFollower
 from minibroker.broker.storage import gathered
 from minibroker.broker.storage.files import REAL_FILES

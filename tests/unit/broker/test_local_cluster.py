@@ -9,7 +9,7 @@ import pytest
 from minibroker.broker.app import Broker
 from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.config.members import configs_of
-from minibroker.broker.config.options import TopicToCreate
+from minibroker.broker.config.topic_option import TopicToCreate
 from minibroker.broker.local_cluster import LocalCluster
 from minibroker.clock import SystemClock
 from minibroker.kafka.errors import MinibrokerError

@@ -8,7 +8,7 @@ import pytest
 
 from minibroker.broker.app import Broker
 from minibroker.broker.config.broker import BrokerConfig
-from minibroker.broker.config.options import TopicToCreate
+from minibroker.broker.config.topic_option import TopicToCreate
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import ConfigError, KafkaError
 from tests.support.in_process import InProcessBroker

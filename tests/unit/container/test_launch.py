@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.broker.config.control import ControlOptions
-from minibroker.broker.config.options import TopicToCreate
 from minibroker.broker.config.registry import RegistryOptions
+from minibroker.broker.config.topic_option import TopicToCreate
 from minibroker.cli.errors import UsageError
 from minibroker.container import launch
 from minibroker.container.launch import arrange, listener_to_ask, ready_lines

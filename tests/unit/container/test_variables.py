@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.broker.config.options import TopicToCreate
+from minibroker.broker.config.topic_option import TopicToCreate
 from minibroker.cli.errors import UsageError
 from minibroker.container import launch, variables
 from minibroker.container.bitnami import put_bitnami

@@ -14,7 +14,7 @@ import pytest
 from minibroker.broker.config.authorizers import STANDARD_AUTHORIZER
 from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.config.control import ControlOptions
-from minibroker.broker.config.options import TopicToCreate
+from minibroker.broker.config.topic_option import TopicToCreate
 from minibroker.cli.errors import UsageError
 from minibroker.control.broker import ControlledBroker
 from minibroker.kafka.errors import ConfigError, MinibrokerError

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.broker.config.options import TopicToCreate
+from minibroker.broker.config.topic_option import TopicToCreate
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 from minibroker.rig.inspector import Inspector

@@ -22,7 +22,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from threading import Event, Lock, Thread
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.broker.storage.compaction.cleaner_settings import CleanerSettings
 from minibroker.broker.storage.compaction.cleaning import (
@@ -35,9 +35,11 @@ from minibroker.broker.storage.compaction.survivors import OffsetMap
 from minibroker.broker.storage.files import Files
 from minibroker.broker.storage.segment import Segment
 from minibroker.broker.storage.tasks import quick_switches
-from minibroker.broker.worker import Runner
 from minibroker.clock import Clock
 from minibroker.kafka.errors import StorageError
+
+if TYPE_CHECKING:
+    from minibroker.broker.worker import Runner
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,6 @@ import pytest
 from minibroker.broker.cluster import paths
 from minibroker.broker.cluster.announcements import (
     EXPIRATION_MS,
-    Announcement,
     AnnouncementFollower,
     Announcements,
 )
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
+    from minibroker.broker.cluster.announcements import Announcement
     from minibroker.broker.cluster.tree import Tree
 
 PARENT = "/changes"
@@ -43,7 +43,7 @@ class Reads:
         failure, self.failure = self.failure, None
         if failure is not None:
             raise failure
-        self.values.extend(announcement.value for announcement in announcements)
+        self.values.extend(value for _, value in announcements)
 
     async def read_all(self) -> None:
         self.was_read_whole.set()

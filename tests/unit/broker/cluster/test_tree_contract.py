@@ -146,7 +146,10 @@ async def test_get_many_of_hundreds_keeps_order_and_tells_missing(tree: Tree) ->
     assert [value and value[0] for value in values] == [
         None if number % 2 else b"%d" % number for number in numbers
     ]
-    assert values[100] == await tree.get("/100")
+    assert values[100] is not None
+    (data, stat), (same_data, same_stat) = values[100], await tree.get("/100")
+    assert (data, stat.version, stat.czxid) == (same_data, same_stat.version, same_stat.czxid)
+    assert (stat.ctime_ms, stat.ephemeral_owner) == (same_stat.ctime_ms, 0)
 
 
 async def test_sequence_numbers_grow_and_never_return(tree: Tree) -> None:

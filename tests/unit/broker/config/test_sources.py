@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from minibroker.broker.config.options import ServeOptions, TopicToCreate
+from minibroker.broker.config.options import ServeOptions
 from minibroker.broker.config.sources import from_environment, gather
+from minibroker.broker.config.topic_option import TopicToCreate
 
 
 def test_variables_become_keys() -> None:

@@ -183,7 +183,8 @@ def test_a_file_that_is_not_open_is_cold(path: str) -> None:
         disk.pread(path, 10, 5)
     task = caught.value.task
     assert isinstance(task, WarmTask)
-    assert task.file_range == (path, 5, 10)
+    file_range = task.file_range
+    assert (file_range.path, file_range.position, file_range.size) == (path, 5, 10)
     assert disk.pread(path, 10, 5) == CONTENT[5:15]
     disk.close()
 

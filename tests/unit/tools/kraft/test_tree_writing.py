@@ -24,7 +24,7 @@ from minibroker.broker.cluster.shared import SharedTree
 from minibroker.broker.cluster.tree import ensure_node
 from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.config.members import configs_of
-from minibroker.broker.config.options import TopicToCreate
+from minibroker.broker.config.topic_option import TopicToCreate
 from minibroker.broker.local_cluster import LocalCluster
 from minibroker.broker.security.acl_entries import Acl, Entry, Pattern
 from minibroker.broker.security.acl_words import PatternType, Permission

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker import __version__
-from minibroker.broker.config.options import TopicToCreate, parse_topic
+from minibroker.broker.config.topic_option import TopicToCreate, parse_topic
 from minibroker.broker.security.listener_tls import ListenerTls
 from minibroker.cli import main
 from minibroker.cli.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, UsageError
