@@ -33,14 +33,23 @@ FEATURE_NODE: Final = b'{"features":{},"version":2,"status":1}'
 _OUR_FEATURES: Final = "minibroker_features"
 
 
-class TopicAssignment(NamedTuple):
-    """Value of /brokers/topics/<topic>: partition index → broker ids."""
+class TopicAssignment:
+    """Value of /brokers/topics/<topic>: partition index → broker ids. Constant."""
 
-    topic_id: TopicId | None
-    """None in a node that Kafka before 2.8 wrote."""
-    replicas: dict[int, list[int]]
-    adding: dict[int, list[int]]
-    removing: dict[int, list[int]]
+    __slots__ = ("adding", "removing", "replicas", "topic_id")
+
+    def __init__(
+        self,
+        topic_id: TopicId | None,
+        replicas: dict[int, list[int]],
+        adding: dict[int, list[int]],
+        removing: dict[int, list[int]],
+    ) -> None:
+        self.topic_id = topic_id
+        """None in a node that Kafka before 2.8 wrote."""
+        self.replicas = replicas
+        self.adding = adding
+        self.removing = removing
 
 
 class PartitionState(NamedTuple):
@@ -58,12 +67,15 @@ class PartitionState(NamedTuple):
 RECOVERING: Final = 1
 
 
-class ProducerIdBlock(NamedTuple):
-    """Value of /latest_producer_id_block; both ends inclusive."""
+class ProducerIdBlock:
+    """Value of /latest_producer_id_block; both ends inclusive. Constant."""
 
-    broker_id: int
-    first: int
-    last: int
+    __slots__ = ("broker_id", "first", "last")
+
+    def __init__(self, broker_id: int, first: int, last: int) -> None:
+        self.broker_id = broker_id
+        self.first = first
+        self.last = last
 
 
 def _dump(value: Any) -> bytes:

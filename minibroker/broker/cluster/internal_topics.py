@@ -9,7 +9,7 @@ configurations).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from minibroker.broker.config.broker import BrokerConfig
@@ -18,12 +18,17 @@ OFFSETS_TOPIC: Final = "__consumer_offsets"
 TRANSACTIONS_TOPIC: Final = "__transaction_state"
 
 
-class NewTopic(NamedTuple):
+class NewTopic:
     """Partitions, replicas and configuration of a topic that the broker creates by itself."""
 
-    partition_count: int
-    replication_factor: int
-    configs: dict[str, str]
+    __slots__ = ("configs", "partition_count", "replication_factor")
+
+    def __init__(
+        self, partition_count: int, replication_factor: int, configs: dict[str, str]
+    ) -> None:
+        self.partition_count = partition_count
+        self.replication_factor = replication_factor
+        self.configs = configs
 
 
 def new_topic(name: str, config: BrokerConfig) -> NewTopic:

@@ -12,7 +12,7 @@ import heapq
 import logging
 from collections import deque
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.server.connection_limits import ConnectionLimits
 from minibroker.broker.server.request_memory import RequestMemory
@@ -20,6 +20,7 @@ from minibroker.broker.worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import Protocol
 
     from minibroker.broker.config.broker import BrokerConfig
     from minibroker.broker.config.listeners import Listener
@@ -28,38 +29,38 @@ if TYPE_CHECKING:
     from minibroker.broker.server.interceptor import LoginInterceptor
     from minibroker.kafka.errors import StorageError
 
+    class ClientConnection(Protocol):
+        """One open connection: a `transport.ClientTransport`, or a `tls_transport.TlsTransport` in
+        its handshake.
+        """
+
+        listener: Listener
+        host: str
+        address: str
+        is_control: bool
+        last_active_s: float
+
+        @property
+        def idle_since_s(self) -> float:
+            """Return when the idle time began, on the loop's clock."""
+
+        def is_taking(self) -> bool:
+            """Return whether the peer took bytes since the last call."""
+
+        def start_queued(self) -> None:
+            """Start the task of the request that waits, because a place is free."""
+
+        def stop(self) -> None:
+            """Close now, or as soon as the request in hand is answered."""
+
+        def drop(self) -> None:
+            """Close at once; work in hand goes on, without an answer."""
+
+        def abort(self) -> None:
+            """Close at once, and end the work in hand."""
+
+
 logger = logging.getLogger(__name__)
-
-
-class ClientConnection(Protocol):
-    """One open connection: a `transport.ClientTransport`, or a `tls_transport.TlsTransport` in its
-    handshake.
-    """
-
-    listener: Listener
-    host: str
-    address: str
-    is_control: bool
-    last_active_s: float
-
-    @property
-    def idle_since_s(self) -> float:
-        """Return when the idle time began, on the loop's clock."""
-
-    def is_taking(self) -> bool:
-        """Return whether the peer took bytes since the last call."""
-
-    def start_queued(self) -> None:
-        """Start the task of the request that waits, because a place is free."""
-
-    def stop(self) -> None:
-        """Close now, or as soon as the request in hand is answered."""
-
-    def drop(self) -> None:
-        """Close at once; work in hand goes on, without an answer."""
-
-    def abort(self) -> None:
-        """Close at once, and end the work in hand."""
 
 
 class Connections:

@@ -5,16 +5,18 @@ It serves parts that are written more than once, and long lists that are encoded
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from minibroker.kafka.protocol.primitives import Writer
 
+if TYPE_CHECKING:
+    from typing import Protocol
 
-class Struct(Protocol):
-    """A generated message, or a part of one."""
+    class Struct(Protocol):
+        """A generated message, or a part of one."""
 
-    def write(self, writer: Writer, version: int) -> None:
-        """Append the bytes of this version."""
+        def write(self, writer: Writer, version: int) -> None:
+            """Append the bytes of this version."""
 
 
 class EncodedStruct:

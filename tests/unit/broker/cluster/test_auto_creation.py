@@ -140,6 +140,11 @@ async def test_no_request_adds_partitions_above_the_limit(cluster: Cluster) -> N
 # Settings of the topics that the broker makes by itself.
 
 
+def values_of(name: str, config: BrokerConfig) -> tuple[int, int, dict[str, str]]:
+    topic = new_topic(name, config)
+    return topic.partition_count, topic.replication_factor, topic.configs
+
+
 def test_internal_topics_are_made_as_their_coordinators_want_them() -> None:
     config = BrokerConfig(
         {
@@ -149,12 +154,12 @@ def test_internal_topics_are_made_as_their_coordinators_want_them() -> None:
             "transaction.state.log.min.isr": "2",
         }
     )
-    assert new_topic("__consumer_offsets", config) == (
+    assert values_of("__consumer_offsets", config) == (
         3,
         1,
         {"cleanup.policy": "compact", "compression.type": "producer", "segment.bytes": "1048576"},
     )
-    assert new_topic("__transaction_state", config) == (
+    assert values_of("__transaction_state", config) == (
         4,
         1,
         {
@@ -169,4 +174,4 @@ def test_internal_topics_are_made_as_their_coordinators_want_them() -> None:
 
 def test_any_other_topic_is_made_by_the_defaults() -> None:
     config = BrokerConfig({"num.partitions": "5"})
-    assert new_topic("t", config) == (5, 1, {})
+    assert values_of("t", config) == (5, 1, {})

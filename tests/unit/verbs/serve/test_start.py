@@ -22,7 +22,7 @@ OWN_MODULES_MAX = 144
 that a broker alone does not need is imported when something asks for it.
 """
 
-DEAR_CLASSES_MAX = 16
+DEAR_CLASSES_MAX = 13
 """The NamedTuples and enumerations of ours in such a start. To make one takes 0.5 to 1.5 million
 instructions: a value that nobody compares or unpacks is a plain class, which takes 0.1 million.
 """
