@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,7 +13,7 @@ from minibroker.broker.groups.offsets import CommittedOffset
 from minibroker.broker.handlers.commits.offsets import accept, when_replicated, write
 from minibroker.broker.handlers.commits.partitions import KnownTopic, TopicAnswers
 from minibroker.broker.handlers.common.visible_answers import when_visible
-from minibroker.broker.slices import gather, run_all
+from minibroker.broker.slices import run_all
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.ids import ZERO_TOPIC_ID
@@ -23,6 +23,9 @@ from minibroker.kafka.protocol.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
+
+if TYPE_CHECKING:
+    from minibroker.broker.slices import Steps
 
 ID = bytes(range(16))
 NOW_MS = 1_000
@@ -59,8 +62,9 @@ class Shard:
     def visible(self) -> asyncio.Future[None] | None:
         return self._wait
 
-    def commit_batch(self, _commits: Any, **_producer: int) -> Any:
-        return gather(b"batch")
+    def commit_batch(self, _commits: Any, **_producer: int) -> Steps[bytearray]:
+        yield
+        return bytearray(b"batch")
 
     def commit_offsets(
         self, _group_id: str, commits: Any, _batch: Any, *, producer_id: int
