@@ -109,7 +109,6 @@ def _commit(
         shard,
         request.group_id,
         topics,
-        validator,
         units_max=services.config.offset_metadata_max_bytes,
         now_ms=now_ms,
         expire_ms=expire_ms,
@@ -118,8 +117,10 @@ def _commit(
     )
     if len(accepted.codes) > 1:  # others had the loop
         shard = services.groups.shard(request.group_id, may_be_empty=True)
-        check_member(context, request, shard)
-    return (yield from write(shard, request.group_id, accepted, topics, answers))
+        validator = check_member(context, request, shard)
+    return (
+        yield from write(shard, request.group_id, accepted, topics, answers, validator=validator)
+    )
 
 
 def check_member(

@@ -125,12 +125,12 @@ def _accept(
     """Return the offsets that the group accepts, or its error: the coordinator's comes first."""
     services = context.services
     try:
+        _check_member(context.version, request, shard)
         return (
             yield from accept(
                 shard,
                 request.group_id,
                 topics,
-                _check_member(context.version, request, shard),
                 units_max=services.config.offset_metadata_max_bytes,
                 now_ms=services.clock.now_ms(),
                 has_ids=context.version >= _FIRST_WITH_TOPIC_IDS,
@@ -154,13 +154,18 @@ def _commit(
     before anything is done.
     """
     shard = context.services.groups.shard(request.group_id)
-    _check_member(context.version, request, shard)
+    validator = _check_member(context.version, request, shard)
     if isinstance(accepted, KafkaError):
         raise accepted
-    producer_id = request.producer_id
     return (
         yield from write(
-            shard, request.group_id, accepted, topics, answers, producer_id=producer_id
+            shard,
+            request.group_id,
+            accepted,
+            topics,
+            answers,
+            validator=validator,
+            producer_id=request.producer_id,
         )
     )
 

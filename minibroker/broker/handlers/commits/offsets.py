@@ -45,7 +45,6 @@ def accept(
     shard: GroupShard,
     group_id: str,
     topics: list[KnownTopic],
-    validator: CommitPartitionValidator | None,
     *,
     units_max: int,
     now_ms: int,
@@ -63,8 +62,6 @@ def accept(
         expire_ms: explicit expiry, wall clock in ms.
         has_ids: the version names topics by id.
         has_times: partitions have a `commit_timestamp` (-1: none, then `now_ms` counts).
-
-    Raises KafkaError of the group's validator.
     """
     commits: list[tuple[OffsetKey, CommittedOffset]] = []
     codes: list[ErrorCode] = []
@@ -78,8 +75,6 @@ def accept(
                 codes.append(ErrorCode.OFFSET_METADATA_TOO_LARGE)
                 continue
             index = partition.partition_index
-            if validator is not None:
-                validator(topic.name, topic.topic_id, index)
             codes.append(ErrorCode.NONE)
             timestamp_ms = partition.commit_timestamp if has_times else _NOT_SET
             committed = CommittedOffset(
@@ -124,14 +119,19 @@ def write(
     topics: list[KnownTopic],
     answers: TopicAnswers,
     *,
+    validator: CommitPartitionValidator | None,
     producer_id: int = NO_PRODUCER_ID,
 ) -> Steps[Awaitable[None] | None]:
     """Write the offsets in one step, then answer every partition. Return what the answer has to
     wait for (`GroupShard.visible`).
 
-    Raises KafkaError before that, where the write is refused and no partition has an error of its
-    own.
+    `validator`: what the group says of the member now. Raises KafkaError of it, and where the write
+    is refused and no partition has an error of its own; nothing is written or answered then.
     """
+    if validator is not None:
+        topic_ids = {topic.name: topic.topic_id for topic, _ in topics}
+        for (_, name, index), _ in accepted.commits:
+            validator(name, topic_ids[name], index)
     codes = accepted.codes
     waiting = None
     if accepted.batch is not None:

@@ -12,7 +12,12 @@ import pytest
 from minibroker.broker import slices
 from minibroker.broker.cluster.consumer_offsets import get_offset
 from minibroker.broker.groups.classic.group import ClassicGroup
+from minibroker.broker.groups.consumer.group import ConsumerGroup
+from minibroker.broker.groups.consumer.heartbeat import Heartbeat
+from minibroker.broker.groups.offsets import CommittedOffset
+from minibroker.broker.handlers import offset_commit
 from minibroker.broker.server import handling
+from minibroker.broker.slices import run_all
 from minibroker.broker.storage.files import Files
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.protocol.messages.find_coordinator import FindCoordinatorRequest
@@ -26,7 +31,7 @@ from minibroker.kafka.protocol.messages.offset_commit import (
 from minibroker.kafka.protocol.messages.offset_fetch import OffsetFetchRequest
 
 if TYPE_CHECKING:
-    from tests.support.in_process import InProcessBroker, RawClient
+    from tests.support.in_process import InProcessBroker, ManualClock, RawClient
 
 
 def commit(
@@ -181,3 +186,73 @@ async def test_version_0_keeps_offsets_in_the_tree(
     assert "__consumer_offsets" not in running.broker.cluster.image.topics
     refused = await client.call(commit(5, group_id=".."), 0)
     assert refused.topics[0].partitions[0].error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+@pytest.mark.pure("check_member, which the handler calls")
+async def test_a_member_that_gives_a_partition_away_meanwhile_does_not_commit_for_it(
+    running: InProcessBroker,
+    coordinated: RawClient,
+    clock: ManualClock,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It does so on another connection, behind the check of its epoch. The next owner has committed
+    when the offsets are written.
+    """
+    groups = running.broker.services.groups
+    shard = groups.shard("g")
+    topic_id = running.broker.cluster.image.topics["t"].topic_id
+    names = frozenset(("t",))
+
+    def beat(member_id: str, epoch: int, *owned: int) -> int:
+        answers: list[Any] = []
+        partitions = {topic_id: list(owned)} if owned else {}
+        heartbeat = Heartbeat(
+            "g",
+            member_id,
+            epoch,
+            "c",
+            "/h",
+            rebalance_timeout_ms=30_000,
+            topic_names=names,
+            owned=partitions,
+        )
+        groups.consumer.beat(shard, heartbeat, answers.append)
+        new_epoch: int = answers[0].member_epoch
+        return new_epoch
+
+    def held_by(member_id: str) -> list[int]:
+        group = shard.groups["g"]
+        assert isinstance(group, ConsumerGroup)
+        return sorted(group.members[member_id].assigned.get(topic_id, ()))
+
+    first_epoch = beat("first", 0)
+    assert held_by("first") == [0, 1]
+    second_epoch = beat("second", 0)
+    clock.advance(1000)  # `group.consumer.assignment.interval.ms`
+    assert beat("first", first_epoch, 0, 1) == first_epoch
+    (own_index,) = held_by("first")
+
+    def give_away() -> None:
+        assert beat("first", first_epoch, own_index) > first_epoch
+        beat("second", second_epoch)
+        assert held_by("second") == [1 - own_index]
+        key = ("g", "t", 1 - own_index)
+        commits = [(key, CommittedOffset(9, -1, "", 0))]
+        shard.commit_offsets("g", commits, run_all(shard.commit_batch(commits)))
+
+    check_member = offset_commit.check_member
+    checks: list[None] = []
+
+    def check_and_give_away(*arguments: Any) -> Any:
+        if not checks:
+            asyncio.get_running_loop().call_soon(give_away)
+        checks.append(None)
+        return check_member(*arguments)
+
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    monkeypatch.setattr(offset_commit, "check_member", check_and_give_away)
+    request = commit(5, 5, generation=first_epoch, member_id="first")
+    (topic,) = (await coordinated.call(request, 9)).topics
+    codes = [partition.error_code for partition in topic.partitions]
+    assert codes == [ErrorCode.STALE_MEMBER_EPOCH] * 2
+    assert await committed_offsets(coordinated) == {("t", 1 - own_index): 9}

@@ -45,8 +45,12 @@ def partition(index: int, metadata: str = "", **fields: int) -> OffsetCommitRequ
 def accept_all(topics: list[KnownTopic], **wishes: Any) -> Any:
     settings = {"units_max": 10, "now_ms": NOW_MS, "has_ids": False, "has_times": True}
     shard: Any = Shard()
-    validator = wishes.pop("validator", None)
-    return run_all(accept(shard, "g", topics, validator, **{**settings, **wishes}))
+    return run_all(accept(shard, "g", topics, **{**settings, **wishes}))
+
+
+def write_all(shard: Any, topics: list[KnownTopic], answers: TopicAnswers, **wishes: Any) -> Any:
+    wishes.setdefault("validator", None)
+    return run_all(write(shard, "g", accept_all(topics), topics, answers, **wishes))
 
 
 class Shard:
@@ -104,9 +108,19 @@ def test_the_group_is_asked_for_every_partition() -> None:
         if place[2] == 1:
             raise KafkaError(ErrorCode.STALE_MEMBER_EPOCH)
 
+    topics = known_topic(partition(0), partition(2, "x" * 11), partition(1))
+    response = OffsetCommitResponse()
+    classes = OffsetCommitResponseTopic, OffsetCommitResponsePartition
+    shard = Shard()
     with pytest.raises(KafkaError):
-        accept_all(known_topic(partition(0), partition(1)), validator=validator)
+        write_all(
+            shard,
+            topics,
+            TopicAnswers(response.topics, classes, has_ids=False),
+            validator=validator,
+        )
     assert places == [("t", ID, 0), ("t", ID, 1)]
+    assert (shard.written, response.topics) == ([], [])
 
 
 def test_answers_fail_when_the_disk_refuses_and_keep_an_error_of_their_own() -> None:
@@ -115,7 +129,7 @@ def test_answers_fail_when_the_disk_refuses_and_keep_an_error_of_their_own() -> 
     classes = OffsetCommitResponseTopic, OffsetCommitResponsePartition
     answers = TopicAnswers(response.topics, classes, has_ids=False)
     shard: Any = Shard()
-    run_all(write(shard, "g", accept_all(topics), topics, answers, producer_id=3))
+    write_all(shard, topics, answers, producer_id=3)
     ((_, producer_id),) = shard.written
     assert producer_id == 3
     too_large = ErrorCode.OFFSET_METADATA_TOO_LARGE
@@ -124,12 +138,12 @@ def test_answers_fail_when_the_disk_refuses_and_keep_an_error_of_their_own() -> 
     response = OffsetCommitResponse()
     answers = TopicAnswers(response.topics, classes, has_ids=False)
     refusing: Any = Shard(ErrorCode.NOT_COORDINATOR)
-    run_all(write(refusing, "g", accept_all(topics), topics, answers))
+    write_all(refusing, topics, answers)
     codes = [partition.error_code for partition in response.topics[0].partitions]
     assert codes == [too_large, ErrorCode.NOT_COORDINATOR]
     topics = known_topic(partition(1))
     with pytest.raises(KafkaError):
-        run_all(write(refusing, "g", accept_all(topics), topics, answers))
+        write_all(refusing, topics, answers)
 
 
 async def test_offsets_that_are_not_replicated_in_time_are_refused() -> None:
@@ -140,7 +154,7 @@ async def test_offsets_that_are_not_replicated_in_time_are_refused() -> None:
     late.set_exception(KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE))
     shard: Any = Shard(wait=late)
     answers = TopicAnswers(response.topics, classes, has_ids=False)
-    wait = run_all(write(shard, "g", accept_all(topics), topics, answers))
+    wait = write_all(shard, topics, answers)
     waiting = when_replicated(wait, response)
     assert not isinstance(waiting, OffsetCommitResponse)
     answer = await waiting
@@ -154,7 +168,7 @@ def test_nothing_accepted_writes_nothing() -> None:
     classes = OffsetCommitResponseTopic, OffsetCommitResponsePartition
     shard: Any = Shard()
     answers = TopicAnswers(response.topics, classes, has_ids=False)
-    run_all(write(shard, "g", accept_all(topics), topics, answers))
+    write_all(shard, topics, answers)
     assert shard.written == []
     assert len(response.topics[0].partitions) == 1
 
