@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Final
 from minibroker.broker import system
 from minibroker.broker.cluster.tree import (
     ANY_VERSION,
+    ILLEGAL_NAMES,
     BadVersion,
     Check,
     Create,
@@ -40,7 +41,6 @@ from minibroker.broker.cluster.tree import (
     NotEmpty,
     Set,
     Stat,
-    check_name,
     check_path,
     child_path,
     parent_of,
@@ -83,12 +83,13 @@ _COUNTER_TABLE: Final = "CREATE TABLE IF NOT EXISTS counter (zxid_limit INTEGER 
 _OWNED: Final = "SELECT parent, name FROM node WHERE owner = ?"
 _OWNER: Final = "SELECT owner, sequence FROM node WHERE parent = ? AND name = ?"
 _COUNT: Final = "UPDATE node SET sequence = sequence + 1 WHERE parent = ? AND name = ?"
-_NEW_ROW: Final = "(?, ?, ?, 0, ?, ?, ?, 0)"
-_INSERT: Final = f"INSERT INTO node VALUES {_NEW_ROW}"
+_INSERT_OWNED: Final = "INSERT INTO node VALUES (?, ?, ?, 0, ?, ?, ?, 0)"
+_LASTING_ROW: Final = "(?, ?, ?, 0, ?, ?, 0, 0)"
+_INSERT: Final = f"INSERT INTO node VALUES {_LASTING_ROW}"
 _ROWS_TOGETHER: Final = 11
 """Rows that one statement inserts: a topic of four partitions."""
 _INSERTS: Final = [
-    f"INSERT INTO node VALUES {', '.join([_NEW_ROW] * count)}"
+    f"INSERT INTO node VALUES {', '.join([_LASTING_ROW] * count)}"
     for count in range(_ROWS_TOGETHER + 1)
 ]
 """Number of rows → the statement that inserts them."""
@@ -143,8 +144,8 @@ class _Transaction:
         """Owner of the ephemeral nodes."""
         self.new_paths: set[str] = set()
         """The lasting nodes that it created."""
-        self.new_rows: list[tuple[str, str, bytearray, int, int, int]] = []
-        """Rows of created nodes that are not in the database yet. Values are no `bytes`: for each
+        self.new_rows: list[tuple[str, str, bytearray, int, int]] = []
+        """Rows of lasting nodes that are not in the database yet. Values are no `bytes`: for each
         of those Python looks for an adapter, which takes as long as the row."""
 
     def begin(self) -> sqlite3.Connection:
@@ -172,8 +173,8 @@ class _Transaction:
         return True
 
     def insert(self) -> None:
-        """Put created nodes into the database, in one call. Raises NodeExists for the first that
-        exists.
+        """Put the new lasting nodes into the database, in one call. Raises NodeExists for the first
+        that exists.
         """
         rows = self.new_rows
         if not rows:
@@ -292,7 +293,7 @@ class EmbeddedTree:
         db.execute(_NODE_TABLE)
         db.execute(_COUNTER_TABLE)
         if not db.execute(_SELECT, ("", "")).fetchone():
-            db.execute(_INSERT, ("", "", b"", 0, self._clock.now_ms(), 0))
+            db.execute(_INSERT, ("", "", b"", 0, self._clock.now_ms()))
             db.execute("INSERT INTO counter VALUES (0)")
         db.execute("DELETE FROM node WHERE owner != 0")
         (self._zxid,) = db.execute("SELECT zxid_limit FROM counter").fetchone()
@@ -525,29 +526,41 @@ class EmbeddedTree:
     def _create(self, transaction: _Transaction, operation: Create) -> str:
         """Make the row of a new node, for `_Transaction.insert`; return its path."""
         path = operation.path
-        parent, name = _key(path)
-        if not parent:
+        if path == "/":
             raise NodeExists(path)
+        parent, _, name = path.rpartition("/")
+        parent = parent or "/"
         if operation.sequence:
             check_path(f"{path}0")
             number = self._count_child(transaction, parent, operation)
             name += number
             path += number
         elif parent in transaction.new_paths or parent in self._lasting_paths:
-            check_name(name, path)
+            if name in ILLEGAL_NAMES or "\0" in name:
+                check_path(path)  # raises
         else:
             check_path(path)
             self._find_parent(transaction, parent, operation)
             self._remember(parent)
-        owner = transaction.session_id if operation.ephemeral else 0
-        transaction.new_rows.append(
-            (parent, name, bytearray(operation.data), transaction.zxid, transaction.now_ms, owner)
-        )
+        row = (parent, name, bytearray(operation.data), transaction.zxid, transaction.now_ms)
         if operation.ephemeral:
-            transaction.insert()  # a node below it has to find it
+            self._insert_owned(transaction, path, row)
         else:
+            transaction.new_rows.append(row)
             transaction.new_paths.add(path)
         return path
+
+    def _insert_owned(
+        self, transaction: _Transaction, path: str, row: tuple[str, str, bytearray, int, int]
+    ) -> None:
+        """Put an ephemeral node into the database at once: a node below it has to find it. Raises
+        NodeExists.
+        """
+        transaction.insert()
+        try:
+            transaction.begin().execute(_INSERT_OWNED, (*row, transaction.session_id))
+        except sqlite3.IntegrityError:
+            raise NodeExists(path) from None
 
     def _remember(self, parent: str) -> None:
         """Note that a lasting node is there, so that the next node below it need not ask."""

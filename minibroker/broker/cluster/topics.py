@@ -392,8 +392,11 @@ class Topics:
         Source: Kafka DelayedCreatePartitions.
         """
 
-        if not _has_leaders(self._context.updater.image.topics.get(name)):
-            await self._wait(name, _has_leaders, timeout_s)
+        await self._wait(name, _has_leaders, timeout_s)
+
+    def have_leaders(self, name: str) -> bool:
+        """Return whether each partition of a topic has a leader."""
+        return _has_leaders(self._context.updater.image.topics.get(name))
 
     async def _wait(
         self, name: str, holds: Callable[[TopicImage | None], bool], timeout_s: float

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     """Ends a watch."""
 
 ANY_VERSION: Final = -1
-_ILLEGAL_NAMES: Final = frozenset(("", ".", ".."))
+ILLEGAL_NAMES: Final = frozenset(("", ".", ".."))
+"""Names that no node may have."""
 
 
 class TreeError(MinibrokerError):
@@ -242,13 +243,7 @@ def check_path(path: str) -> None:
     if path == "/":
         return
     root, *names = path.split("/")
-    if root or not names or "\0" in path or not _ILLEGAL_NAMES.isdisjoint(names):
-        raise ValueError(f"not a path of the tree: {path!r}")
-
-
-def check_name(name: str, path: str) -> None:
-    """Raise ValueError for a last part of `path` that ZooKeeper would refuse."""
-    if name in _ILLEGAL_NAMES or "\0" in name:
+    if root or not names or "\0" in path or not ILLEGAL_NAMES.isdisjoint(names):
         raise ValueError(f"not a path of the tree: {path!r}")
 
 

@@ -31,7 +31,7 @@ from minibroker.broker.config.describe import topic_entries
 from minibroker.broker.first_step import begin
 from minibroker.broker.handlers.configs.resources import TOPIC, check_values
 from minibroker.broker.security.acls import CLUSTER_NAME, Operation, ResourceType
-from minibroker.broker.slices import TimeSlice, run_with_pauses
+from minibroker.broker.slices import TimeSlice
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, as_answer
 from minibroker.kafka.protocol.messages.create_topics import (
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
     from minibroker.broker.handlers.common.context import RequestContext, Services
     from minibroker.broker.quotas.manager import Mutations
-    from minibroker.broker.slices import Steps
     from minibroker.kafka.protocol.messages.create_topics import CreatableTopic
 
 _DEFAULT: Final = -1
@@ -73,18 +72,20 @@ async def _create_all(
     response = CreateTopicsResponse()
     quotas = context.services.quotas
     mutations = quotas.mutations(context.quota_client, is_strict=context.version >= 6)
-    named_count = Counter([topic.name for topic in request.topics])
+    topic_by_name = {topic.name: topic for topic in request.topics}
+    repeated_names = (
+        set() if len(topic_by_name) == len(request.topics) else _repeated(request.topics)
+    )
     if context.services.cluster.is_controller:
-        named_once = [topic for topic in request.topics if named_count[topic.name] == 1]
-        await run_with_pauses(_check_size(context, named_once))
+        await _check_size(context, request.topics, repeated_names)
     until = asyncio.get_running_loop().time() + request.timeout_ms / 1000
     turn = TimeSlice()
-    for topic in {topic.name: topic for topic in request.topics}.values():
+    for topic in topic_by_name.values():
         if response.topics and turn.is_over:
             await turn.pause()
         result = CreatableTopicResult(name=topic.name, error_message=None)
         try:
-            _check(context, topic.name, named_count[topic.name])
+            _check(context, topic.name, is_repeated=topic.name in repeated_names)
             await _create(context, request, topic, result, mutations)
         except Exception as error:
             result = _failed(topic.name, *as_answer(error, f"creating {topic.name}"))
@@ -103,28 +104,41 @@ async def _wait_for_leaders(
     `until` is a time of the loop.
     """
     loop = asyncio.get_running_loop()
+    topics = context.services.cluster.topics
     for place, result in enumerate(response.topics):
-        if result.error_code:
+        if result.error_code or topics.have_leaders(result.name):
             continue
         try:
             left_s = max(0.0, until - loop.time())
-            await context.services.cluster.topics.wait_for_leaders(result.name, left_s)
+            await topics.wait_for_leaders(result.name, left_s)
         except KafkaError as error:
             response.topics[place] = _failed(result.name, int(error.code), None)
 
 
-def _check_size(context: RequestContext, topics: list[CreatableTopic]) -> Steps[None]:
+def _repeated(topics: list[CreatableTopic]) -> set[str]:
+    """Return the names that several of these topics have."""
+    counts = Counter([topic.name for topic in topics])
+    return {name for name, count in counts.items() if count > 1}
+
+
+async def _check_size(
+    context: RequestContext, topics: list[CreatableTopic], repeated_names: set[str]
+) -> None:
     """Raise KafkaError POLICY_VIOLATION for a request that would create too much.
 
-    `topics` are those whose name occurs once; those that the client may not create do not count.
+    Topics do not count whose name is repeated, nor those that the client may not create.
     Kafka also counts the partitions of topics that exist already, and counts records only of topics
     that pass all other checks. Here every topic counts that does not exist yet.
     """
     services = context.services
     partitions = records = 0
+    turn = TimeSlice()
     for topic in topics:
-        yield
-        if topic.name != _METADATA_TOPIC and _may_create(context, topic.name, is_filter=True):
+        if turn.is_over:
+            await turn.pause()
+        if topic.name == _METADATA_TOPIC or topic.name in repeated_names:
+            continue
+        if _may_create(context, topic.name, is_filter=True):
             count = len(topic.assignments) or _partition_count(services, topic)
             partitions += max(0, count)
             if topic.name not in services.cluster.image.topics:
@@ -144,7 +158,7 @@ def _failed(name: str, code: int, detail: str | None) -> CreatableTopicResult:
     return CreatableTopicResult(name=name, error_code=code, error_message=detail, configs=[])
 
 
-def _check(context: RequestContext, name: str, named_count: int) -> None:
+def _check(context: RequestContext, name: str, *, is_repeated: bool) -> None:
     """Raise KafkaError for a refusal that Kafka decides before it looks at the topic itself."""
     if not context.services.cluster.is_controller:
         raise KafkaError(ErrorCode.NOT_CONTROLLER, "")
@@ -152,7 +166,7 @@ def _check(context: RequestContext, name: str, named_count: int) -> None:
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, f"Creation of internal topic {name} is prohibited."
         )
-    if named_count > 1:
+    if is_repeated:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Found multiple entries for this topic.")
     if not _may_create(context, name):
         raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
