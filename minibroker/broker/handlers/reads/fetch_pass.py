@@ -318,7 +318,11 @@ def replica_for(fetch: FetchPass, place: FetchPartition) -> Partition:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
     partitions = fetch.context.services.partitions
     partition = partitions.hosted(place.topic, place.index)
-    if fetch.context.version >= 13 and partition.topic_id != place.topic_id:
+    if (
+        fetch.context.version >= 13
+        and partition.topic_id != place.topic_id
+        and any(partition.topic_id)  # zero: the topic has got its id since
+    ):
         raise KafkaError(ErrorCode.INCONSISTENT_TOPIC_ID)
     if fetch.needs_leader:
         partitions.check_leads(partition, place.current_leader_epoch)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from minibroker.broker.cluster import paths
+from minibroker.broker.cluster.shared import SharedTree
+from minibroker.broker.cluster.tree import Create
 from minibroker.broker.partitions.role import Follower
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.protocol.messages.fetch import ReplicaState
-from tests.support.in_process import batch_of
+from tests.support.in_process import InProcessBroker, ManualClock, batch_of
 from tests.support.record_requests import (
     asking,
     fill,
@@ -19,7 +22,9 @@ from tests.support.record_requests import (
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
-    from tests.support.in_process import InProcessBroker, RawClient
+    from pathlib import Path
+
+    from tests.support.in_process import RawClient
 
 VERSIONS = range(4, 19)
 ONE_BATCH = len(batch_of(b"x"))
@@ -63,6 +68,29 @@ async def test_a_follower_compares_topic_id_then_leader_epoch_then_its_role(
     request = asking(part(current_leader_epoch=2), topic_id=ours)
     answer = first(await client.call(request, 16))
     assert answer.error_code == ErrorCode.INCONSISTENT_TOPIC_ID
+
+
+async def test_a_topic_that_got_its_id_while_it_was_served_is_fetched_by_it(tmp_path: Path) -> None:
+    """A broker before Kafka 2.8 made it, without an id. The controller gives it one behind its
+    partitions.
+    """
+    clock = ManualClock()
+    home = SharedTree(tmp_path / "metadata.db", clock)
+    state = b'{"controller_epoch":1,"leader":0,"version":1,"leader_epoch":0,"isr":[0]}'
+    async with InProcessBroker(tmp_path, clock=clock, tree=home.session()) as running:
+        await running.broker.cluster.tree.multi(
+            [
+                Create(paths.topic("t"), b'{"version":1,"partitions":{"0":[0]}}'),
+                Create(paths.partitions("t")),
+                Create(paths.partition("t", 0)),
+                Create(paths.partition_state("t", 0), state),
+            ]
+        )
+        await eventually(lambda: any(id_of(running)))
+        async with await running.connect() as client:
+            await fill(client, b"a")
+            answer = first(await client.call(asking(part(), topic_id=id_of(running)), 16))
+        assert (answer.error_code, len(answer.records)) == (0, ONE_BATCH)
 
 
 async def test_an_offset_before_the_start_is_out_of_range_whatever_its_epoch(
