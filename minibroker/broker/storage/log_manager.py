@@ -41,7 +41,6 @@ from minibroker.broker.storage.log_directory import (
     keep_kafka_out,
     way_back,
 )
-from minibroker.broker.storage.move_mark import mark_path, read_mark
 from minibroker.broker.storage.partition_metadata import SharedMetadata, read_metadata
 from minibroker.broker.storage.removals import Once, RemoveCopyTask, RemoveDirectoryTask
 from minibroker.clock import Clock
@@ -159,6 +158,14 @@ def _recovery() -> ModuleType:
     from minibroker.broker.storage import recovery  # noqa: PLC0415  see above
 
     return recovery
+
+
+@cache
+def _move_mark() -> ModuleType:
+    """Return the module `move_mark`: only a start after a kill, and logs of one name, need it."""
+    from minibroker.broker.storage import move_mark  # noqa: PLC0415  see above
+
+    return move_mark
 
 
 def _sync_never(_log: PartitionLog, _has_grown_much: bool) -> None:
@@ -416,7 +423,8 @@ class LogManager:
     def _marked_start(self, directory: LogDirectory, path: str) -> int:
         """Return the start of a log that its move's mark says, -1 for none. Raises StorageError."""
         try:
-            return read_mark(self.disk.files, path)
+            start: int = _move_mark().read_mark(self.disk.files, path)
+            return start
         except OSError as error:
             raise StorageError(
                 f"cannot read a mark in {path}: {error}", log_directory=directory.path
@@ -428,7 +436,7 @@ class LogManager:
         """
         self._checkpoint([directory])
         try:
-            self.disk.files.write_atomically(mark_path(path), b"")
+            self.disk.files.write_atomically(_move_mark().mark_path(path), b"")
         except FileNotFoundError:
             return  # of two logs this one has left
         except OSError as error:
@@ -440,7 +448,7 @@ class LogManager:
         """Return whether a move made the log in this directory, and a power cut came before its
         end.
         """
-        return self.disk.files.exists(mark_path(path))
+        return self.disk.files.exists(_move_mark().mark_path(path))
 
     def _remove_older(self, moved: PartitionLog, path: str, log_start_offset: int) -> None:
         """Remove the log at `path`, from which `moved` was made. Raises StorageError."""
