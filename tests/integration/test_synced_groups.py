@@ -454,6 +454,84 @@ async def test_nobody_hears_of_a_member_before_it_is_durable(
         assert [(answer.error_code, answer.member_epoch) for answer in answers] == [expected] * 2
 
 
+def _beat(member_epoch: int, group_id: str = "g") -> ConsumerGroupHeartbeatRequest:
+    """Return a heartbeat of a member of the consumer protocol: epoch 0 joins, epoch -1 leaves."""
+    return ConsumerGroupHeartbeatRequest(
+        group_id=group_id,
+        member_id="m",
+        member_epoch=member_epoch,
+        rebalance_timeout_ms=30_000 if member_epoch == 0 else -1,
+        subscribed_topic_names=["t"] if member_epoch == 0 else None,
+        topic_partitions=[] if member_epoch == 0 else None,
+    )
+
+
+async def test_a_join_that_made_its_group_is_answered_while_the_group_is_deleted(
+    broker: InProcessBroker, disk: HeldDisk
+) -> None:
+    """The group has offsets, so the deletion takes several steps. The record of the join becomes
+    durable between two of them.
+    """
+    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=1)
+    topics = [OffsetCommitRequestTopic(name="t", partitions=[partition])]
+    groups = broker.broker.services.groups
+    async with await broker.connect() as client:
+        for member_epoch in (0, -1):
+            assert (await client.call(_beat(member_epoch), 1)).error_code == 0
+        commit = OffsetCommitRequest(group_id="g", topics=topics)
+        assert (await client.call(commit, 2)).topics[0].partitions[0].error_code == 0
+        disk.hold()
+        client.send(_join(), 3)
+        answer = await _is_unanswered(broker, client)
+        deletion = groups.delete_group("g")
+        next(deletion)
+        disk.go_on()
+        for _ in deletion:
+            continue
+        assert groups.find("g") is None
+        async with asyncio.timeout(10):
+            assert (await answer).error_code == LOADING
+        assert (await client.call(_join(), 3)).error_code == 0
+
+
+async def test_a_join_that_made_its_group_leaves_a_member_of_the_other_protocol_alone(
+    broker: InProcessBroker, disk: HeldDisk
+) -> None:
+    """A member of the consumer protocol comes before the record of the join is durable."""
+    async with await broker.connect() as client, await broker.connect() as other:
+        await other.call(ApiVersionsRequest(), 0)
+        disk.hold()
+        client.send(_join(), 3)
+        answer = await _is_unanswered(broker, client)
+        other.send(_beat(0), 1)
+        other_answer = await _is_unanswered(broker, other)
+        disk.go_on()
+        assert (await answer).error_code == LOADING
+        joined = await other_answer
+        assert joined.error_code == 0
+        assert (await other.call(_beat(joined.member_epoch), 1)).error_code == 0
+
+
+async def test_a_member_that_joins_again_is_answered_where_the_log_loses_the_upgrade_of_its_group(
+    broker: InProcessBroker, disk: HeldDisk
+) -> None:
+    """The second member waits for the first one. Then a member of the consumer protocol comes."""
+    join = _join()
+    join.protocols[0].metadata = b"\0\0\0\0\0\1\0\1t\xff\xff\xff\xff"
+    async with await broker.connect() as first, await broker.connect() as second:
+        assert (await first.call(join, 3)).error_code == 0
+        second.send(join, 3)
+        answer = await _is_unanswered(broker, second)
+        disk.hold()
+        first.send(_beat(0), 1)
+        upgrade = await _is_unanswered(broker, first)
+        disk.error = StorageError("fsync: no space left on device")
+        disk.go_on()
+        assert (await upgrade).error_code == ErrorCode.NOT_COORDINATOR
+        async with asyncio.timeout(10):
+            assert (await answer).error_code == ErrorCode.NOT_COORDINATOR
+
+
 # With `log.flush.interval.messages=1` a step of a transaction begins when the last is durable.
 
 

@@ -206,7 +206,11 @@ def _replace_static(
     else:
 
         def on_stored(next_step: Step, error: ErrorCode | None) -> None:
-            """Answer the member; give its id back to the old one if the group was not stored."""
+            """Answer the member; give its id back to the old one if the group was not stored. A
+            member that is gone, or was replaced again, has its answer and keeps no id.
+            """
+            if group.members.get(member_id) is not member:
+                return
             if error is None:
                 answer = _replaced_answer(group, member, join, old_leader_id)
             else:

@@ -34,6 +34,7 @@ from minibroker.broker.groups.classic.sessions import (
     on_unloaded,
 )
 from minibroker.broker.groups.classic.syncing import on_sync
+from minibroker.broker.groups.group import CLASSIC
 from minibroker.broker.groups.kinds import GROUP_METADATA
 from minibroker.broker.groups.member_requests import UNKNOWN_MEMBER_ID, JoinAnswer, SyncAnswer
 from minibroker.broker.groups.steps import GroupTimers, TimerKind, classic_settings_of
@@ -149,13 +150,20 @@ class ClassicMembership:
             logger.warning("cannot create group %s: %s", group_id, code.name)
             waiter(JoinAnswer(code, UNKNOWN_MEMBER_ID))
 
+        def join_stored() -> None:
+            """Join, unless the group is being deleted, or has members of another kind by now."""
+            stored_group = shard.groups.get(group_id)
+            kind = CLASSIC if stored_group is None else stored_group.serving_kind
+            if group_id in shard.deleted_groups or kind != CLASSIC:
+                refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)  # the client comes again
+            else:
+                self.join(shard, group_id, join, waiter)
+
         group = ClassicGroup(group_id, self._clock.now_ms())
         records = [] if replaced_group is None else replaced_group.tombstones()
         records.append(self._record(group_id, value_of(group, {})))
         try:
-            shard.write(
-                records, then=lambda: self.join(shard, group_id, join, waiter), failed=refuse
-            )
+            shard.write(records, then=join_stored, failed=refuse)
         except KafkaError as error:
             refuse(error.code)
 

@@ -359,6 +359,12 @@ class ConsumerMembership(ClusterListener):
             shard.write(step.records, apply=apply, then=follow)
         else:
             shard.when_visible(follow)
+        replaced_group = step.replaced_group
+        if replaced_group is not None:
+            # Nobody finds that group any more, and its members wait for an answer.
+            shard.when_visible(
+                _do_nothing, lambda code: self._classic.release(shard, replaced_group, code)
+            )
         shard.when_visible(then, failed)
 
     def _follow(

@@ -16,7 +16,7 @@ from minibroker.broker.groups.classic.group import (
 from minibroker.broker.groups.classic.group_value import group_of
 from minibroker.broker.groups.classic.member import Member
 from minibroker.broker.groups.classic.membership import ClassicMembership, new_member_id
-from minibroker.broker.groups.group import Group
+from minibroker.broker.groups.group import CLASSIC, Group
 from minibroker.broker.groups.member_requests import Departure, Join, JoinAnswer, Sync
 from minibroker.broker.groups.records import decode_record
 from minibroker.broker.groups.steps import ClassicSettings
@@ -44,6 +44,7 @@ class Shard:
     def __init__(self, index: int = 0) -> None:
         self.index = index
         self.groups: dict[str, Group] = {}
+        self.deleted_groups: set[str] = set()
         self.records: list[GroupRecord] = []
         self.failure: ErrorCode | None = None
 
@@ -281,6 +282,8 @@ async def test_an_adopted_group_rebalances_if_there_is_a_reason(rig: Rig) -> Non
 
 async def test_an_empty_group_of_another_kind_gives_way(rig: Rig) -> None:
     class Empty(Group):
+        serving_kind = CLASSIC
+
         def tombstones(self) -> list[GroupRecord]:
             return [(b"its key", None)]
 
@@ -298,6 +301,50 @@ async def test_static_members_need_a_record_that_names_them(rig: Rig) -> None:
     rig.membership.check_instance_id("one")
     with pytest.raises(KafkaError, match="UNSUPPORTED_VERSION"):
         old.check_instance_id("one")
+
+
+class LateShard(Shard):
+    """A shard whose records are visible, or late, when the test says so."""
+
+    def __init__(self, group: ClassicGroup) -> None:
+        super().__init__()
+        self.groups[group.group_id] = group
+        self.outcomes: list[tuple[Callable[[], None], Callable[[ErrorCode], None] | None]] = []
+        """The two ends of each write: it is visible, or it is late."""
+
+    def write(
+        self,
+        records: list[GroupRecord],
+        *,
+        then: Callable[[], None],
+        failed: Callable[[ErrorCode], None] | None = None,
+        apply: Callable[[], None] | None = None,
+    ) -> None:
+        super().write(records, then=lambda: None, apply=apply)
+        self.outcomes.append((then, failed))
+
+
+async def test_a_late_replacement_does_not_take_back_the_next_one(rig: Rig) -> None:
+    """The member is replaced twice, and the record of the first time is not visible in time."""
+    ids = (f"one-{number}" for number in range(1, 4))
+    rig.membership._new_member_id = lambda _name: next(ids)
+    rig.join("a", instance_id="one")
+    rig.clock.advance(0)
+    assert rig.sync("one-1", 1, one_1=b"share")[0].assignment == b"share"
+    rig.shard = late = LateShard(rig.group)
+    first_answers = rig.join("a", instance_id="one")
+    second_answers = rig.join("a", instance_id="one")
+    (_, refuse), (show, _) = late.outcomes
+    assert [answer.error for answer in first_answers] == [ErrorCode.FENCED_INSTANCE_ID]
+    assert refuse is not None
+    refuse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    show()
+    (answer,) = second_answers
+    assert (answer.error, answer.member_id) == (ErrorCode.NONE, "one-3")
+    codes = [
+        rig.membership.heartbeat(rig.shard, "g", f"one-{number}", "one", 1) for number in (1, 2, 3)
+    ]
+    assert codes == [ErrorCode.FENCED_INSTANCE_ID] * 2 + [ErrorCode.NONE]
 
 
 # One member: its protocols and its vote.
