@@ -234,11 +234,11 @@ class LogMoves:
         if error is not None:
             self._failed(name, move, error)
             return
-        if move.log.place.is_deleted:
-            self._give_up(name)
-            return
         try:
-            self._partitions.commit()
+            self._partitions.commit()  # it may take the old directory offline
+            if move.log.place.is_deleted:
+                self._give_up(name)
+                return
             recovery_point = move.finish()
             if recovery_point is None:
                 self._step(name, move)

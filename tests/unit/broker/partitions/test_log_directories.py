@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -296,6 +296,34 @@ async def test_a_directory_that_fails_ends_the_moves_into_it(log_moves_rig: LogM
     await log_moves_rig.settle()
     assert log_moves_rig.directory == log_moves_rig.paths[0]
     assert log_moves_rig.moves.in_directory(log_moves_rig.paths[1]) == []
+
+
+async def test_a_directory_that_fails_in_the_last_step_of_a_move_ends_it(
+    log_moves_rig: LogMovesRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The batch that the directory refuses is staged when the exchange begins."""
+    rig = log_moves_rig
+    lost: list[TopicPartition] = []
+    failed = FailedDirectories(
+        logs=rig.logs, partitions=rig.manager, on_offline=lost.extend, on_fatal=pytest.fail
+    )
+    rig.manager.on_storage_error = failed.note
+    rig.files.fail_errno = errno.EIO
+    claims = []
+    end_move = LogMoves._end
+
+    def end(*arguments: Any) -> None:
+        claims.append(rig.append(b"refused"))
+        rig.fail_next_write()
+        end_move(*arguments)
+
+    monkeypatch.setattr(LogMoves, "_end", end)
+    rig.moves.alter(NAME, rig.paths[1])
+    await rig.settle()
+    assert [claim.error_code for claim in claims] == [ErrorCode.KAFKA_STORAGE_ERROR]
+    assert lost == [NAME]
+    assert rig.moves.in_directory(rig.paths[1]) == []
+    assert rig.logs.logs == {}
 
 
 async def test_a_disk_that_refuses_keeps_the_partition_where_it_is(
