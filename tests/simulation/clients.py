@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from minibroker.kafka.error_codes import ErrorCode
@@ -186,29 +187,30 @@ class Clients:
             if not values:
                 continue
             offset = chance.choice([-1, chance.choice(sorted(values))])
-            request = DeleteRecordsRequest(
-                topics=[
-                    DeleteRecordsTopic(
-                        name=name.topic,
-                        partitions=[
-                            DeleteRecordsPartition(partition_index=name.partition, offset=offset)
-                        ],
-                    )
-                ],
-                timeout_ms=DELETE_TIMEOUT_MS,
-            )
-            deletion = self._world.rules.begin_deletion(name)
-            leader = connections.leader_of(name)
-            try:
-                answer = await connections.call(
-                    leader, request, DeleteRecordsResponse, DELETE_RECORDS_VERSION
-                )
-            except FAILURES:
-                continue
-            result = answer.topics[0].partitions[0]
-            if not result.error_code:
-                self._world.note(f"{name}: records below {result.low_watermark} are deleted")
-                self._world.rules.confirm_deletion(deletion, max(offset, 0), result.low_watermark)
+            with suppress(*FAILURES):
+                await delete_records(self._world, connections, name, offset)
+
+
+async def delete_records(
+    world: World, connections: Connections, name: TopicPartition, offset: int
+) -> None:
+    """Delete the records of a partition below `offset`, -1: below its high watermark.
+
+    Checks the logs of the ISR then. Raises AssertionError, FAILURES.
+    """
+    part = DeleteRecordsPartition(partition_index=name.partition, offset=offset)
+    request = DeleteRecordsRequest(
+        topics=[DeleteRecordsTopic(name=name.topic, partitions=[part])],
+        timeout_ms=DELETE_TIMEOUT_MS,
+    )
+    deletion = world.rules.begin_deletion(name)
+    leader = connections.leader_of(name)
+    answer = await connections.call(leader, request, DeleteRecordsResponse, DELETE_RECORDS_VERSION)
+    result = answer.topics[0].partitions[0]
+    if result.error_code:
+        raise RefusedError(result.error_code)
+    world.note(f"{name}: records below {result.low_watermark} are deleted")
+    world.rules.confirm_deletion(deletion, offset, result.low_watermark)
 
 
 async def fetch(

@@ -8,7 +8,8 @@
 - The leader that the tree names has all committed records, and so has each running member of the
   ISR.
 - A new leader knows the first open transaction: its last stable offset is not beyond it.
-- When a DeleteRecords request is confirmed, no log of the ISR starts before its offset.
+- When a DeleteRecords request is confirmed, no log of the ISR starts before the low watermark of
+  the answer, and none of these logs does so later.
 - At the end all logs are equal, and hold each acknowledged record once, where it was acknowledged;
   each transaction is there wholly or not at all. Each broker goes by the configs of the tree.
 
@@ -92,9 +93,13 @@ class PartitionRules:
         self.committed: dict[int, Batch] = {}
         """Base offset → batch."""
         self.committed_end = 0
-        self.deleted_to: dict[tuple[int, Machine], int] = {}
-        """Broker and process → the highest offset of a confirmed DeleteRecords. As in Kafka, a
-        process that is killed may come back with an older start: it stands in a checkpoint."""
+        self.deleted_to: dict[PartitionLog, int] = {}
+        """Log → the highest low watermark of a confirmed DeleteRecords.
+
+        Each process has logs of its own. As in Kafka, a process that is killed may come back with
+        an older start: it stands in a checkpoint. A replica that is moved away and back has a new
+        log in the same process. That log starts where its leader's does, which may be older too.
+        """
         self.leader_start = 0
         """The highest start of a leader's log: nothing is known of what is below. A follower that
         parts from the leader there may have a hole, which its own start has to hide."""
@@ -107,6 +112,7 @@ class PartitionRules:
         is_other = (
             earlier is None or earlier.log is not log or earlier.generation != log.place.generation
         )
+        self.check_start(host.broker_id, log)
         now = ReplicaView(log, role, log.log_start_offset if is_other else earlier.checked_to)  # type: ignore[union-attr]
         if isinstance(role, Leader):
             self.leader_start = max(self.leader_start, now.log_start_offset)
@@ -185,6 +191,14 @@ class PartitionRules:
                 f"{self.name}: broker {broker_id} has {batch} below its high watermark, committed"
                 f" is {committed_batch}"
             )
+
+    def check_start(self, broker_id: int, log: PartitionLog) -> None:
+        """Check that a log has nothing of what is deleted. Raises AssertionError."""
+        offset = self.deleted_to.get(log, 0)
+        assert log.log_start_offset >= offset, (
+            f"records of {self.name} below {offset} are deleted, and the log of broker {broker_id}"
+            f" starts at {log.log_start_offset}"
+        )
 
     def check_in_sync(self, host: Host, partition: Partition, isr: list[int]) -> None:
         """Check that a member of the ISR has what is committed. Raises AssertionError."""
@@ -286,20 +300,18 @@ class Rules:
         ]
 
     def confirm_deletion(self, deletion: Deletion, offset: int, low_watermark: int) -> None:
-        """Check the logs of all that were in the ISR all the time. Raises AssertionError."""
+        """Check the logs of all that were in the ISR all the time: none starts below the low
+        watermark of the answer. Raises AssertionError.
+        """
         assert low_watermark >= offset, f"deleted to {low_watermark}, asked for {offset}"
         members = self._members(deletion.name)
         for member in deletion.members:
             host = member[0]
             partition = host.replica(deletion.name)
             if member in members and partition is not None:
-                rules = self.of(partition)
-                process = host.broker_id, member[1]
-                rules.deleted_to[process] = max(rules.deleted_to.get(process, 0), offset)
-                assert partition.log_start_offset >= offset, (
-                    f"records of {deletion.name} below {offset} are deleted, and the log of broker"
-                    f" {host.broker_id} starts at {partition.log_start_offset}"
-                )
+                rules, log = self.of(partition), partition.log
+                rules.deleted_to[log] = max(rules.deleted_to.get(log, 0), low_watermark)
+                rules.check_start(host.broker_id, log)
 
     # The end.
 
@@ -320,12 +332,6 @@ class Rules:
                 assert contents[other] == contents[first], (
                     f"the logs of {name} at brokers {first} and {other} differ"
                 )
-            for (broker_id, machine), offset in rules.deleted_to.items():
-                if self._world.hosts[broker_id].machine is machine and broker_id in logs:
-                    assert logs[broker_id][0] >= offset, (
-                        f"records of {name} below {offset} are deleted, and the log of broker"
-                        f" {broker_id} starts at {logs[broker_id][0]}"
-                    )
             if not rules.is_lossy:
                 values = self._check_content(rules, contents[first])
                 committed[name], undecided = committed_of(contents[first])

@@ -158,18 +158,22 @@ class World:
         self.loop.abandon()
 
     async def _run(self) -> None:
-        for host in self.hosts:
-            host.start()
-        await self._until(self._know_each_other, "brokers start")
-        await self._create_topics()
-        self.clients.begin()
+        await self.begin()
         end_s = self.loop.time() + FAULTS_S
         while self.loop.time() < end_s:
             await self.loop.pass_time(
                 self.chance.choice([0.02, 0.1, 0.5, 1.0]) * self.chance.random()
             )
             await self.faults.make_one()
-        await self._heal()
+        await self.heal()
+
+    async def begin(self) -> None:
+        """Start the brokers and, with topics, the clients."""
+        for host in self.hosts:
+            host.start()
+        await self.until(self._know_each_other, "brokers start")
+        await self._create_topics()
+        self.clients.begin()
 
     async def _create_topics(self) -> None:
         plan = self.plan
@@ -195,12 +199,12 @@ class World:
             for host in self.hosts
         )
 
-    async def _heal(self) -> None:
+    async def heal(self) -> None:
         """Repair everything; the brokers have to agree then."""
         self.note("everything is repaired")
         for host in self.hosts:
             host.files.cut_at = -1
-        await self._until(
+        await self.until(
             lambda: self.faults.unsafe is None, "a broker without power leaves the ISR"
         )
         for way in list(self.network.cuts):
@@ -210,7 +214,7 @@ class World:
             host.start_if_down()
             host.session.come_back()
         self.clients.stop()
-        await self._until(self._is_converged, "the brokers agree")
+        await self.until(self._is_converged, "the brokers agree")
         self.rules.check_at_end(self.clients)
 
     def _is_converged(self) -> bool:
@@ -243,7 +247,8 @@ class World:
                     return False
         return len(ends) == 1 and all(end == high_watermark for end, high_watermark in ends)
 
-    async def _until(self, holds: Any, event: str) -> None:
+    async def until(self, holds: Any, event: str) -> None:
+        """Return when `holds()` is true. Raises AssertionError after a minute, with `event`."""
         end_s = self.loop.time() + CONVERGENCE_S
         while not holds():
             if self.loop.time() > end_s:
