@@ -1,14 +1,21 @@
-"""A disk whose fsyncs wait for the test: it replaces the worker of a `Flusher`."""
+"""A disk whose fsyncs wait for the test: it replaces the worker of a `Flusher`. And a disk that
+takes one write, and refuses the next.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import errno
+import os
+from typing import TYPE_CHECKING, Any
 
 from minibroker.broker.partitions.append_queue import Flusher
+from minibroker.broker.storage.files import Files
 from minibroker.broker.worker import Caller, Workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import pytest
 
     from minibroker.broker.worker import Done
     from minibroker.kafka.errors import StorageError
@@ -49,3 +56,18 @@ class HeldDisk(Caller):
         """Let the oldest held fsync finish; the others stay held."""
         assert self.tasks, "no fsync is held"
         self.tasks.pop(0)()
+
+
+def refuse_second_write(patch: pytest.MonkeyPatch) -> None:
+    """Let the second append from now on fail with an I/O error."""
+    pwritev = Files.pwritev
+    count = 0
+
+    def write(*arguments: Any) -> int:
+        nonlocal count
+        count += 1
+        if count == 2:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return pwritev(*arguments)
+
+    patch.setattr(Files, "pwritev", staticmethod(write))

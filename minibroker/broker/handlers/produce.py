@@ -43,6 +43,7 @@ from minibroker.broker.handlers.appends.failures import fail
 from minibroker.broker.handlers.appends.short_way import short_way
 from minibroker.broker.handlers.common.waits import when_all_done
 from minibroker.broker.partitions import verification
+from minibroker.broker.partitions.append_queue import fail_answer
 from minibroker.broker.partitions.cold_reads import ROUNDS_MAX, warm
 from minibroker.broker.partitions.partition import ACKS_ALL
 from minibroker.broker.slices import run_with_pauses
@@ -235,17 +236,20 @@ async def _when_flushed(
 
 def _replica_waits(unreplicated: list[Unreplicated], timeout_ms: int) -> list[asyncio.Future[None]]:
     """Return what is done when all replicas in sync have the records, which are written now
-    (acks=all). The result of a partition says so where that takes longer than `timeout_ms`.
+    (acks=all). The result of a partition says so where that takes longer than `timeout_ms`, and
+    where this broker does not lead it any more.
 
     Source: Kafka ReplicaManager.appendRecords, DelayedProduce.
     """
-    return [
-        partition.replicas.wait(end_offset, result, timeout_ms)
-        for partition, end_offset, result in unreplicated
-        if not result.error_code
-        and partition.replicas is not None
-        and end_offset > partition.high_watermark
-    ]
+    waits = []
+    for partition, end_offset, result in unreplicated:
+        if result.error_code:
+            continue
+        if partition.replicas is None:  # its directory failed behind its own write
+            fail_answer(result)
+        elif end_offset > partition.high_watermark:
+            waits.append(partition.replicas.wait(end_offset, result, timeout_ms))
+    return waits
 
 
 def _append(  # noqa: PLR0917  one call per partition of every request

@@ -298,9 +298,11 @@ class PartitionManager(ClusterListener):
         """Let the partition start at `offset` (-1: its high watermark); return that offset.
 
         The followers learn of it with their next Fetch; it is done when the low watermark is there.
-        Raises KafkaError: POLICY_VIOLATION, OFFSET_OUT_OF_RANGE, KAFKA_STORAGE_ERROR.
+        Raises KafkaError: NOT_LEADER_OR_FOLLOWER, POLICY_VIOLATION, OFFSET_OUT_OF_RANGE,
+        KAFKA_STORAGE_ERROR.
         """
         self.commit()
+        self.check_leads(partition, NO_LEADER_EPOCH)  # the commit may take it offline
         start_offset = partition.delete_records(offset)
         self._on_change()
         return start_offset

@@ -113,9 +113,13 @@ class _Marker:
         self._tell(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     def wait(self) -> None:
-        """Be told of the partition's progress, unless the marker is visible already."""
+        """Be told of the partition's progress, unless the marker is visible already, or a write
+        behind it has taken its directory offline.
+        """
         self.on_progress()
-        if self._on_written is not None:
+        if not self.partition.is_leader:
+            self.complete()
+        elif self._on_written is not None:
             if self.partition.waiters is None:
                 self.partition.waiters = {}
             self.partition.waiters[self] = None

@@ -16,6 +16,7 @@ from minibroker.broker.partitions.role import Follower, Leader
 from minibroker.broker.storage.files import Files
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import StorageError
+from minibroker.kafka.ids import TopicPartition
 from minibroker.kafka.protocol.messages.api_versions import ApiVersionsRequest
 from minibroker.kafka.protocol.messages.produce import (
     PartitionProduceData,
@@ -23,7 +24,7 @@ from minibroker.kafka.protocol.messages.produce import (
     TopicProduceData,
 )
 from minibroker.kafka.records.batch import BatchHeader
-from tests.support.held_disk import HeldDisk
+from tests.support.held_disk import HeldDisk, refuse_second_write
 from tests.support.in_process import batch_of
 from tests.support.record_requests import id_of, produce, result, stored
 from tests.support.waiting import eventually
@@ -218,6 +219,28 @@ async def test_an_answer_waits_for_its_fsync_whoever_writes_the_batch(
     disk.go_on()
     (topic,) = (await answer).responses
     assert topic.partition_responses[0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
+
+
+async def test_a_directory_that_fails_behind_a_write_acknowledges_nothing_that_followers_lack(
+    running: InProcessBroker, client: RawClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk takes the batch of one partition and refuses that of another. Both go offline, and
+    the follower leads the first one without the batch.
+    """
+    lead_with_follower(running)
+    partitions = running.partitions
+    lost = [TopicPartition("t", index) for index in (0, 1)]
+    monkeypatch.setattr(
+        partitions, "on_storage_error", lambda _error: partitions.take_offline(lost)
+    )
+    request = produce(batch_of(b"a"))
+    request.topic_data[0].partition_data.append(
+        PartitionProduceData(index=1, records=batch_of(b"b"))
+    )
+    refuse_second_write(monkeypatch)
+    (topic,) = (await client.call(request, 9)).responses
+    codes = [part.error_code for part in topic.partition_responses]
+    assert codes == [ErrorCode.KAFKA_STORAGE_ERROR] * 2
 
 
 async def test_null_records_are_refused(client: RawClient) -> None:

@@ -259,3 +259,20 @@ def test_a_follower_learns_its_topics_configuration(world: World) -> None:
     world.change("t", 0, partition_image(leader=5, epoch=1))
     world.dynamic.set_topic("t", {"max.message.bytes": "100"})
     assert led.log.config.max_message_bytes == 100
+
+
+def test_records_are_not_deleted_in_a_directory_that_fails_with_the_write_before(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next leader has not heard of it: its records would be there again."""
+    world.create("t")
+    partition = world.partition()
+    name = TopicPartition("t", 0)
+    monkeypatch.setattr(
+        world.manager, "on_storage_error", lambda _error: world.manager.take_offline([name])
+    )
+    world.append(b"a")
+    world.fail_next_write()
+    with pytest.raises(KafkaError) as caught:
+        world.manager.delete_records(partition, 0)
+    assert caught.value.code == ErrorCode.NOT_LEADER_OR_FOLLOWER

@@ -15,7 +15,7 @@ from minibroker.kafka.protocol.messages.write_txn_markers import (
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
 )
-from tests.support.held_disk import HeldDisk
+from tests.support.held_disk import HeldDisk, refuse_second_write
 from tests.support.transactions import World, names, transactional_world
 from tests.support.waiting import eventually
 
@@ -176,6 +176,30 @@ async def test_a_marker_counts_when_it_is_synced(world: World) -> None:
             disk.error = StorageError("fsync: no")
         disk.go_on()
         assert outcomes == [{T0: ErrorCode.KAFKA_STORAGE_ERROR if is_refused else NONE}]
+
+
+async def test_a_marker_in_a_directory_that_fails_behind_it_is_refused(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk takes the first marker and refuses the second: both partitions go offline, and the
+    next leaders are sent the markers.
+    """
+    producer_id, epoch = await open_transaction(world)
+    partitions = world.running.partitions
+    monkeypatch.setattr(
+        partitions, "on_storage_error", lambda _error: partitions.take_offline(names(0, 1))
+    )
+    outcomes: list[Codes] = []
+    ending = EndOfTransaction(producer_id, epoch, 0, is_commit=True)
+    with monkeypatch.context() as patch:
+        refuse_second_write(patch)
+        writer_of(world).write(ending, names(0, 1), outcomes.append)
+    assert outcomes == [
+        {
+            T0: ErrorCode.NOT_LEADER_OR_FOLLOWER,
+            TopicPartition("t", 1): ErrorCode.KAFKA_STORAGE_ERROR,
+        }
+    ]
 
 
 async def test_a_marker_of_another_coordinator_waits_for_the_time_of_a_request(
