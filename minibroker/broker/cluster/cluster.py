@@ -37,6 +37,7 @@ from minibroker.broker.cluster.topics import Topics
 from minibroker.broker.cluster.tree import TreeError
 from minibroker.broker.cluster.updates import ImageUpdater
 from minibroker.kafka.errors import AwayError, CoordinationError
+from minibroker.kafka.ids import ZERO_TOPIC_ID
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
@@ -479,13 +480,17 @@ class Cluster:
 
         await self._updater.wait_for_topic(name, leads, timeout_s)
 
-    async def delete_topic(self, name: str, *, timeout_s: float = 30.0) -> None:
-        """Delete a topic. Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, REQUEST_TIMED_OUT.
+    async def delete_topic(
+        self, name: str, *, topic_id: bytes = ZERO_TOPIC_ID, timeout_s: float = 30.0
+    ) -> None:
+        """Delete a topic, but no other one of its name than that of `topic_id` (zero: any).
+
+        Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, REQUEST_TIMED_OUT.
 
         Raises StorageError where a disk does not let go of a log. The topic stays marked then, and
         the next attempt or the next start goes on.
         """
-        await self.topics.delete(name, timeout_s)
+        await self.topics.delete(name, timeout_s, topic_id)
 
     async def become_controller(self) -> None:
         """Take the controller's place from the broker that has it. For tests.

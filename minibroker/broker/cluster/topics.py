@@ -28,6 +28,7 @@ from minibroker.broker.cluster.updates import STATES_PER_STEP
 from minibroker.broker.slices import collect
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, MinibrokerError
+from minibroker.kafka.ids import ZERO_TOPIC_ID
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -344,14 +345,16 @@ class Topics:
     ) -> TopicImage:
         """Grow a topic to `total` partitions; `assignment` has one entry per new partition.
 
-        Raises KafkaError: those of `plan_partitions`, and REQUEST_TIMED_OUT.
+        Raises KafkaError: those of `plan_partitions`, REQUEST_TIMED_OUT, and NOT_CONTROLLER where
+        this broker is deposed while it waits.
         """
+        write = self._writer()
         async with self._context.lock:
             new = self.plan_partitions(name, total, assignment)
             topic = self._context.updater.image.topics[name]
             replicas = [*(partition.replicas for partition in topic.partitions), *new]
             data = await encode_large_topic(topic.topic_id, replicas)
-            await self._writer()([Set(paths.topic(name), data)])
+            await write([Set(paths.topic(name), data)])
             new_partitions = await collect(self._context.updater.new_partitions(new))
             new_topic = TopicImage(name, topic.topic_id, topic.partitions + new_partitions)
             if self._election.is_controller:
@@ -365,15 +368,18 @@ class Topics:
 
     # Deleting
 
-    async def delete(self, name: str, timeout_s: float) -> None:
+    async def delete(self, name: str, timeout_s: float, topic_id: bytes = ZERO_TOPIC_ID) -> None:
         """Delete a topic. Return when it is gone, or goes on only when a broker comes back.
+
+        `topic_id`: of the topic that is meant, zero for any. Another one may have its name by now.
 
         Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, REQUEST_TIMED_OUT; StorageError,
         CoordinationError as `Deletion.settled`.
         """
         deletion = None
         async with self._context.lock:
-            if name not in self._context.updater.image.topics:
+            topic = self._context.updater.image.topics.get(name)
+            if topic is None or topic_id not in (ZERO_TOPIC_ID, topic.topic_id):
                 raise KafkaError(
                     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
                     f"Topic `{name}` to delete does not exist",

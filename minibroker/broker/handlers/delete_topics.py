@@ -158,7 +158,11 @@ async def _delete(
     result.topic_id = topic.topic_id
     mutations.record(len(topic.partitions))
     try:
-        await cluster.delete_topic(name, timeout_s=timeout_ms / 1000 if timeout_ms > 0 else WAIT_S)
+        await cluster.delete_topic(
+            name,
+            topic_id=topic.topic_id,
+            timeout_s=timeout_ms / 1000 if timeout_ms > 0 else WAIT_S,
+        )
     except (CoordinationError, StorageError) as error:
         # The deletion has begun and is not complete. Kafka's answer does not wait for it either.
         raise KafkaError(ErrorCode.REQUEST_TIMED_OUT, str(error)) from error

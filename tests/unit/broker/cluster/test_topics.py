@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.broker import slices
+from minibroker.broker.cluster.controller import new_topic_id
 from minibroker.broker.cluster.deletions import DELETED_AT_ONCE
 from minibroker.broker.cluster.image import TopicImage
 from minibroker.kafka.error_codes import ErrorCode
@@ -355,3 +356,40 @@ async def test_delete_topic_removes_all_and_tells(
     )
     again = await cluster.create_topic("t")
     assert again.topic_id != topic.topic_id
+
+
+# A request that waited for the cluster's lock.
+
+
+async def test_a_broker_that_was_deposed_while_it_waited_grows_no_topic(
+    cluster: Cluster, cluster_tree: Tree
+) -> None:
+    """The next controller may have moved its partitions, or made another topic of that name."""
+    if not cluster_tree.is_shared:
+        return  # it is never deposed
+    await cluster.create_topic("t")
+    node, _ = await cluster_tree.get("/brokers/topics/t")
+    async with cluster._context.lock:
+        growth = asyncio.create_task(cluster.topics.add_partitions("t", 2))
+        await asyncio.sleep(0)
+        cluster._election.lose()
+    with pytest.raises(KafkaError) as caught:
+        await growth
+    assert caught.value.code is ErrorCode.NOT_CONTROLLER
+    assert (await cluster_tree.get("/brokers/topics/t"))[0] == node
+
+
+async def test_a_deletion_that_waited_leaves_the_next_topic_of_that_name(
+    cluster: Cluster, cluster_tree: Tree
+) -> None:
+    """Another broker was the controller meanwhile, and deleted the topic and made it anew."""
+    topic = await cluster.create_topic("t")
+    async with cluster._context.lock:
+        deletion = asyncio.create_task(cluster.delete_topic("t", topic_id=topic.topic_id))
+        await asyncio.sleep(0)
+        next_topic = TopicImage("t", new_topic_id(), topic.partitions)
+        await cluster._updater.apply_topic(next_topic)
+    with pytest.raises(KafkaError) as caught:
+        await deletion
+    assert caught.value.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert await cluster_tree.exists("/admin/delete_topics/t") is None
