@@ -330,7 +330,8 @@ class ControllerRequests:
         known_topic = self._context.updater.image.topics.get(topic.name)
         return (
             known_topic is not None
-            and _is_same(known_topic.topic_id, topic.topic_id)
+            # One without an id may have got it: the tree says so.
+            and topic.topic_id in (known_topic.topic_id, ZERO_TOPIC_ID)
             and max(topic.states, default=0) < len(known_topic.partitions)
         )
 

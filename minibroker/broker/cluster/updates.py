@@ -379,7 +379,8 @@ class ImageUpdater:
     async def apply_topic(self, topic: TopicImage) -> None:
         """Put a topic into the image; listeners hear of its changes.
 
-        Until its turn comes, an old partition stays as it is, and a new one has no leader.
+        Until its turn comes, an old partition stays as it is, and a new one has no leader. All are
+        told where the topic has got its id.
         """
         old_topic = self.image.topics.get(topic.name)
         if old_topic is None and len(topic.partitions) <= STATES_PER_STEP:
@@ -390,9 +391,11 @@ class ImageUpdater:
         )
         new = await collect(_without_states(topic.partitions[len(old_partitions) :]))
         first_partitions = [*old_partitions[: len(topic.partitions)], *new]
+        changes: Iterable[Change] = _differences(first_partitions, topic.partitions)
+        if old_partitions and old_topic is not None and old_topic.topic_id != topic.topic_id:
+            changes = enumerate(topic.partitions)
         await self._apply_in_steps(
-            TopicImage(topic.name, topic.topic_id, first_partitions),
-            _differences(first_partitions, topic.partitions),
+            TopicImage(topic.name, topic.topic_id, first_partitions), changes
         )
 
     async def _apply_in_steps(self, topic: TopicImage, changes: Iterable[Change]) -> None:

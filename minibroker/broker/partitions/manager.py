@@ -546,6 +546,8 @@ class PartitionManager(ClusterListener):
         self._tell_roles_change()
         state = topic.partitions[index]
         partition = self.replica(topic.name, index)
+        if partition is not None and partition.topic_id == ZERO_TOPIC_ID:
+            partition.topic_id = topic.topic_id  # it may be older than the id
         if state.leader == self._broker_id:
             self._lead(partition or self._add(topic.name, index, topic.topic_id), topic, state)
         elif self._broker_id not in state.replicas:

@@ -139,10 +139,11 @@ class Partition:
     ) -> None:
         """Begin offline: `open` gives it a log."""
         self.appends = appends
-        """Constant, as are the next three."""
+        """Constant, as are the next two."""
         self.topic = topic
         self.index = index
         self.topic_id = topic_id
+        """Zero until the topic has one; then the manager sets it."""
         self.role: Role = INITIAL
         """Changed by `open` and `take_role` only."""
         self.requested_epoch = NO_EPOCH

@@ -249,3 +249,22 @@ async def test_a_controller_that_the_tree_deposed_is_refused(cluster: Cluster) -
         await update(cluster, {0: change_to(0, 9, 9)})
     assert caught.value.code == ErrorCode.STALE_CONTROLLER_EPOCH
     assert partition_of(cluster).leader_epoch == 0
+
+
+async def test_a_topic_without_an_id_is_read_again_when_the_controller_has_given_it_one(
+    cluster: Cluster, heard: Recorder
+) -> None:
+    topic_id = cluster.image.topics["t"].topic_id
+    old = b'{"version":1,"partitions":{"0":[0,1]}}'
+    cluster._election.lose()
+    cluster._updater.withdraw_topic("t")
+    await cluster.tree.multi([Set(paths.topic("t"), old, -1)])
+    await read(cluster)
+    assert cluster.image.topics["t"].topic_id == ZERO_TOPIC_ID
+    heard.take()
+    state = partition_of(cluster)
+    change = change_to(state.leader, state.leader_epoch, state.partition_epoch)
+    await cluster.tree.multi([Set(paths.topic("t"), encode_topic(topic_id, [[0, 1]]), -1)])
+    await update(cluster, {0: change}, topic_id=topic_id)
+    assert cluster.image.topics["t"].topic_id == topic_id
+    assert heard.take() == [("leadership", "t", 0)]

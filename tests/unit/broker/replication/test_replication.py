@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from minibroker.broker.cluster import paths
 from minibroker.broker.cluster.codecs import RECOVERING
 from minibroker.broker.cluster.image import NO_LEADER
+from minibroker.broker.cluster.tree import Create
 from minibroker.broker.config.inter_broker import InterBrokerProtocol
 from tests.support.in_process import InProcessBroker
 from tests.support.waiting import eventually
@@ -116,3 +118,24 @@ async def test_only_a_controller_of_kafka_is_asked_for_the_isr(pair: Pair) -> No
     assert running.replication._requests() is running.replication._requests()
     running.config.inter_broker_protocol = InterBrokerProtocol(2, 6)
     assert running.replication._requests() is None
+
+
+async def test_a_follower_fetches_a_topic_that_got_its_id_while_it_was_followed(pair: Pair) -> None:
+    """A broker before Kafka 2.8 made it, without an id. The controller gives it one behind its
+    partitions.
+    """
+    state = b'{"controller_epoch":1,"leader":0,"version":1,"leader_epoch":0,"isr":[0]}'
+    cluster = pair.by_id[0].broker.cluster
+    async with cluster._context.lock:
+        await cluster.tree.multi(
+            [
+                Create(paths.topic("t"), b'{"version":1,"partitions":{"0":[0,1]}}'),
+                Create(paths.partitions("t")),
+                Create(paths.partition("t", 0)),
+                Create(paths.partition_state("t", 0), state),
+            ]
+        )
+        await eventually(lambda: pair.replica(1) is not None)
+    await eventually(lambda: pair.replica(0) is not None and pair.replica(1) is not None)
+    append(pair, b"a")
+    await until_equal(pair)
