@@ -7,8 +7,7 @@ coroutine seldom waits, as the tree of a broker that stands alone is written at 
 from __future__ import annotations
 
 import asyncio
-from types import coroutine
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Generator
@@ -28,21 +27,34 @@ def begin(work: Coroutine[Any, Any, T]) -> T | asyncio.Future[T]:
         return ended.value  # type: ignore[no-any-return]
     if awaited is not None:  # a future, which says that a task takes it from its coroutine now
         awaited._asyncio_future_blocking = False  # noqa: SLF001  others may wait for it before
-    return asyncio.shield(asyncio.get_running_loop().create_task(_end(work, awaited)))
+    rest = _end(_Rest(work, awaited))
+    return asyncio.shield(asyncio.get_running_loop().create_task(rest))
 
 
-@coroutine
-def _end(work: Coroutine[Any, Any, T], awaited: Any) -> Generator[Any, Any, T]:
-    """Run the rest of a coroutine, which waits for `awaited`; return its result."""
-    if awaited is not None:
-        awaited._asyncio_future_blocking = True  # noqa: SLF001  see `begin`
-    try:
-        while True:
-            try:
-                yield awaited
-            except BaseException as error:
-                awaited = work.throw(error)
-            else:
-                awaited = work.send(None)
-    except StopIteration as ended:
-        return ended.value  # type: ignore[no-any-return]
+async def _end(rest: _Rest[T]) -> T:
+    return await rest
+
+
+class _Rest(Generic[T]):
+    """The rest of a coroutine, which waits for `awaited`; to await it gives the result."""
+
+    __slots__ = ("_awaited", "_work")
+
+    def __init__(self, work: Coroutine[Any, Any, T], awaited: Any) -> None:
+        self._work = work
+        self._awaited = awaited
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        work, awaited = self._work, self._awaited
+        if awaited is not None:
+            awaited._asyncio_future_blocking = True  # noqa: SLF001  see `begin`
+        try:
+            while True:
+                try:
+                    yield awaited
+                except BaseException as error:
+                    awaited = work.throw(error)
+                else:
+                    awaited = work.send(None)
+        except StopIteration as ended:
+            return ended.value  # type: ignore[no-any-return]
