@@ -157,11 +157,12 @@ async def test_another_id_is_another_topic(updater: ImageUpdater, heard: Recorde
 async def test_topic_that_gets_its_id_stays_the_same(
     updater: ImageUpdater, heard: Recorder
 ) -> None:
+    """Its partitions are told: a follower fetches by the id."""
     await updater.apply_topic(topic(updater, None, 1))
     assert updater.image.topics["t"].topic_id == ZERO_TOPIC_ID
     assert updater.image.topic_by_id == {}
     await updater.apply_topic(topic(updater, ID_A, 1))
-    assert heard.take() == [("created", "t", 1)]
+    assert heard.take() == [("created", "t", 1), ("leadership", "t", 0)]
     assert set(updater.image.topic_by_id) == {ID_A}
 
 
