@@ -280,11 +280,15 @@ class EmbeddedTree:
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
-        connection.execute("PRAGMA page_size = 1024")  # counts at the file's creation
-        connection.execute("PRAGMA synchronous = OFF")  # the first `flush` makes up for it
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute("PRAGMA wal_autocheckpoint = 0")
+        try:
+            connection.execute("PRAGMA page_size = 1024")  # counts at the file's creation
+            connection.execute("PRAGMA synchronous = OFF")  # the first `flush` makes up for it
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute("PRAGMA wal_autocheckpoint = 0")
+        except sqlite3.Error:  # the file is none of SQLite
+            connection.close()
+            raise
         return connection
 
     def _prepare(self, db: sqlite3.Connection) -> None:

@@ -102,9 +102,10 @@ class TreeSession:
         self._listeners: list[Callable[[SessionEvent], None]] = []
 
     async def open(self) -> None:
-        """Begin the session. Raises CoordinationError."""
-        await self._home.open()
-        self._is_open = True
+        """Begin the session, unless it has begun. Raises CoordinationError."""
+        if not self._is_open:
+            await self._home.open()
+            self._is_open = True
 
     async def wait_until_gathered(self) -> None:
         """Do `SharedTree.gathered`; the broker of this session is registered."""
