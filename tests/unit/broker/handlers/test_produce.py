@@ -40,9 +40,9 @@ DAY_MS = 24 * 3600 * 1000
 FOLLOWER = 9
 
 
-def lead_with_follower(running: InProcessBroker) -> Partition:
-    """Return `t`-0, which `FOLLOWER` has to have, too, from now on."""
-    partition = running.partitions.get("t", 0)
+def lead_with_follower(running: InProcessBroker, index: int = 0) -> Partition:
+    """Return a partition of `t`, which `FOLLOWER` has to have, too, from now on."""
+    partition = running.partitions.get("t", index)
     rules = running.partitions.replica_rules._replace(
         brokers=lambda: {FOLLOWER: BrokerInfo(FOLLOWER, ())}
     )
@@ -225,9 +225,10 @@ async def test_a_directory_that_fails_behind_a_write_acknowledges_nothing_that_f
     running: InProcessBroker, client: RawClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The disk takes the batch of one partition and refuses that of another. Both go offline, and
-    the follower leads the first one without the batch.
+    the follower leads the first one without the batch. Which of the two is written first is open.
     """
-    lead_with_follower(running)
+    for index in (0, 1):
+        lead_with_follower(running, index)
     partitions = running.partitions
     lost = [TopicPartition("t", index) for index in (0, 1)]
     monkeypatch.setattr(
