@@ -157,6 +157,8 @@ def test_offsets_are_moved_in_each_way(page: ConsolePage, console_broker: Consol
             page.fill("to", way)
             if place is not None:
                 page.fill("place", place)
+            # The notice of the move before would end the wait for this one's answer.
+            page.driver.execute_script("document.getElementById('notice').textContent = ''")
             page.press("Move")
             page.until(lambda expected=expected: offset() == expected)  # type: ignore[misc]
             page.until(lambda: "1 offset" in page.find("#notice").text)
