@@ -46,6 +46,11 @@ def by_topic(places: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
     return topics
 
 
+def may_be_same_topic(first_id: bytes, second_id: bytes) -> bool:
+    """Return whether two topics of one name may be the same; zero stands for an unknown id."""
+    return first_id == second_id or ZERO_TOPIC_ID in (first_id, second_id)
+
+
 def topic_id_to_text(topic_id: bytes) -> str:
     """Return the 22 characters that Kafka prints (URL-safe base64 without padding)."""
     return urlsafe_b64encode(topic_id).decode("ascii").rstrip("=")

@@ -32,7 +32,7 @@ from minibroker.broker.evidence import EvidenceKind, deletion_request
 from minibroker.broker.slices import TimeSlice
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CoordinationError, KafkaError
-from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicId
+from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicId, may_be_same_topic
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Set
@@ -178,7 +178,7 @@ class ControllerRequests:
             return mark is not None
         marked_topic = await decode_large_topic(paths.topic(topic), node[0])
         known_topic = topics.get(topic)  # by now: it may be another one of that name
-        return known_topic is None or _is_same(
+        return known_topic is None or may_be_same_topic(
             known_topic.topic_id, marked_topic.topic_id or TopicId(ZERO_TOPIC_ID)
         )
 
@@ -226,7 +226,7 @@ class ControllerRequests:
             if (
                 not topic.deleted_indexes
                 or known_topic is None
-                or not _is_same(known_topic.topic_id, topic.topic_id)
+                or not may_be_same_topic(known_topic.topic_id, topic.topic_id)
             ):
                 continue
             topic_id, old_indexes = self._deleted_indexes.pop(
@@ -278,7 +278,7 @@ class ControllerRequests:
         known_topic = image.topics.get(topic.name)
         if known_topic is None:
             return topic.name not in image.hidden_topics
-        return _is_same(known_topic.topic_id, topic.topic_id) and not self._is_known(topic)
+        return may_be_same_topic(known_topic.topic_id, topic.topic_id) and not self._is_known(topic)
 
     def _expect(self, topic: SentTopic) -> None:
         """Keep the states of a topic until the tree has it."""
@@ -312,7 +312,7 @@ class ControllerRequests:
         states = iter(topic.states.items())
         while step := list(islice(states, STATES_PER_STEP)):
             known_topic = updater.image.topics.get(topic.name)
-            if known_topic is None or not _is_same(known_topic.topic_id, topic.topic_id):
+            if known_topic is None or not may_be_same_topic(known_topic.topic_id, topic.topic_id):
                 return  # deleted meanwhile, or made again, or not read
             count = len(known_topic.partitions)
             updater.apply_sent(
@@ -344,8 +344,3 @@ class ControllerRequests:
         if sent_state.offline is None or own not in failed or own in sent_state.offline:
             return sent_state
         return sent_state._replace(offline=[*sent_state.offline, own])
-
-
-def _is_same(known_id: TopicId, sent_id: TopicId) -> bool:
-    """Return whether both may be the same topic; zero stands for any."""
-    return known_id == sent_id or ZERO_TOPIC_ID in (known_id, sent_id)

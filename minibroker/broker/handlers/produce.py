@@ -49,7 +49,7 @@ from minibroker.broker.partitions.partition import ACKS_ALL
 from minibroker.broker.slices import run_with_pauses
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, answer_error
-from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicPartition
+from minibroker.kafka.ids import TopicPartition, may_be_same_topic
 from minibroker.kafka.protocol.messages.produce import (
     PartitionProduceResponse,
     ProduceRequest,
@@ -266,7 +266,7 @@ def _append(  # noqa: PLR0917  one call per partition of every request
     `topic_id`: of the request, zero where it has names.
     """
     partition = context.services.partitions.get(topic, result.index)
-    if ZERO_TOPIC_ID not in (topic_id, partition.topic_id) and topic_id != partition.topic_id:
+    if not may_be_same_topic(topic_id, partition.topic_id):
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, f"{partition} was made again")
     if batch is None:
         check_produce_version(None, None, context.version)

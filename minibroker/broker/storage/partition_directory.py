@@ -19,7 +19,7 @@ from minibroker.broker.storage.files import Files
 from minibroker.broker.storage.partition_metadata import read_metadata
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CorruptionError, HalfChangedError, KafkaError, StorageError
-from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicId, TopicPartition
+from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicId, TopicPartition, may_be_same_topic
 
 
 class PartitionDirectory:
@@ -146,7 +146,7 @@ class PartitionDirectory:
 
         A directory without an id (Kafka before 2.8) may be any topic's.
         """
-        return ZERO_TOPIC_ID not in (topic_id, self.topic_id) and self.topic_id != topic_id
+        return not may_be_same_topic(topic_id, self.topic_id)
 
     def assign_topic_id(self, topic_id: TopicId) -> None:
         """Give the directory its topic's id. Raises KafkaError(INCONSISTENT_TOPIC_ID),

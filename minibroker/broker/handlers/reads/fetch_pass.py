@@ -318,11 +318,7 @@ def replica_for(fetch: FetchPass, place: FetchPartition) -> Partition:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
     partitions = fetch.context.services.partitions
     partition = partitions.hosted(place.topic, place.index)
-    if (
-        fetch.context.version >= 13
-        and partition.topic_id != place.topic_id
-        and any(partition.topic_id)  # zero: the topic has got its id since
-    ):
+    if fetch.context.version >= 13 and partition.topic_id != place.topic_id:
         raise KafkaError(ErrorCode.INCONSISTENT_TOPIC_ID)
     if fetch.needs_leader:
         partitions.check_leads(partition, place.current_leader_epoch)
