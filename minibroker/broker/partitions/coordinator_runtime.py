@@ -233,28 +233,21 @@ class CoordinatorRuntime(Generic[Shard]):
         """
         if self.journal.is_told(index):
             return None
-        waiting: asyncio.Future[None] | None = None
-        is_visible = False
+        waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         def then() -> None:
-            nonlocal is_visible
-            is_visible = True
-            if waiting is not None and not waiting.done():
+            if not waiting.done():
                 waiting.set_result(None)
 
         def failed(code: ErrorCode) -> None:
-            nonlocal waiting
-            if waiting is None:
-                waiting = asyncio.get_running_loop().create_future()
             if not waiting.done():
                 waiting.set_exception(KafkaError(code))
                 # Taken: asyncio would log it where nobody waits any more (the client has gone).
                 waiting.exception()
 
         self.when_visible(index, then, failed)
-        if not is_visible and waiting is None:
-            waiting = asyncio.get_running_loop().create_future()
-        return waiting
+        is_visible = waiting.done() and waiting.exception() is None
+        return None if is_visible else waiting
 
     # The journal (`JournalListener`).
 
