@@ -143,7 +143,7 @@ def test_a_connection_is_ended(page: ConsolePage, console_broker: ConsoleBroker)
 def test_records_are_found_by_offset_time_and_key(
     page: ConsolePage, console_broker: ConsoleBroker
 ) -> None:
-    make_topic(console_broker, "searched")
+    make_topic(console_broker, "searched", **{"retention.ms": "-1"})  # the records are old
     for number in range(5):
         write(
             console_broker,

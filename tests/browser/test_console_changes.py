@@ -133,7 +133,7 @@ def test_a_group_is_deleted(page: ConsolePage, console_broker: ConsoleBroker) ->
 
 
 def test_offsets_are_moved_in_each_way(page: ConsolePage, console_broker: ConsoleBroker) -> None:
-    make_topic(console_broker, "each-way")
+    make_topic(console_broker, "each-way", **{"retention.ms": "-1"})  # the records are old
     for number in range(10):
         write(console_broker, "each-way", b"v", timestamp=1_000_000_000_000 + number)
     with committed(console_broker, "each-way", "each-way", 5) as consumer:

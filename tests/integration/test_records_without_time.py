@@ -52,7 +52,7 @@ def test_retention_goes_by_the_time_of_the_file() -> None:
 
 
 def test_look_ups_by_time_pass_them_by(kafka: Broker) -> None:
-    kafka.create_topic("mixed")
+    kafka.create_topic("mixed", config={"retention.ms": -1})
     send(kafka, "mixed", [b"without"] * 3, "lz4", timestamp_ms=-1)
     send(kafka, "mixed", [b"with"], "lz4", timestamp_ms=1_700_000_000_000)
     settings = {"bootstrap.servers": kafka.bootstrap, "group.id": "g"}

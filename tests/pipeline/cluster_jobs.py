@@ -44,7 +44,7 @@ def results(pythons: list[str]) -> dict[str, Any]:
 def fill(address: str, topic: str) -> None:
     """Fill the topic that the jobs read, and make the topic that they write."""
     for name in (topic, f"{topic}-copy"):
-        topics.create(address, name, PARTITIONS, {"retention.ms": "-1"})
+        topics.create(address, name, PARTITIONS, topics.FOR_EVER)
     client = topics.producer(address)
     for number in range(RECORDS):
         client.produce(

@@ -38,7 +38,7 @@ UNTIL = (None, "9999-12-31")
 
 def send_around_a_bad_date(address: str, topic: str) -> None:
     """Send 100 good records, one of the year 58879, 100 good ones."""
-    topics.create(address, topic, 1, {"retention.ms": "-1"})
+    topics.create(address, topic, 1, topics.FOR_EVER)
     client = topics.producer(address)
     for number in range(2 * GOOD + 1):
         is_bad = number == BAD_OFFSET
@@ -208,7 +208,7 @@ def test_lost_records_are_named_and_a_new_topic_is_not_the_old_one(
 
 
 def send_customers(address: str, topic: str) -> None:
-    topics.create(address, topic, 1, {"retention.ms": "-1"})
+    topics.create(address, topic, 1, topics.FOR_EVER)
     client = topics.producer(address)
     for number in range(10):
         value = {"customer": {"email": "ann@example.com"}, "n": number}

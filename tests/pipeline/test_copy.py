@@ -90,7 +90,7 @@ def test_by_key_renamed_and_refused(
         write(minibroker_address, name, outcomes())
     common: dict[str, Any] = {"bootstrap": minibroker_address, "spark": spark}
     notes: list[Note] = []
-    topics.create(minibroker_address, f"copied-{names[0]}", 2, {"retention.ms": "-1"})
+    topics.create(minibroker_address, f"copied-{names[0]}", 2, topics.FOR_EVER)
     with pytest.raises(PipelineError, match="has 3: add partitions"):
         copy(names, prefix="copied-", checkpoint=tmp_path / "0", **common)
     outcome = copy(names, prefix="copied-", by_key=True, checkpoint=tmp_path / "1", **common)

@@ -317,7 +317,7 @@ class Minutes:
         self.good: Counter[int] = Counter()
         """Minute → number of its good records."""
         self.bad: list[str] = []
-        topics.create(broker.address, "source", PARTITIONS, {"retention.ms": "-1"})
+        topics.create(broker.address, "source", PARTITIONS, topics.FOR_EVER)
 
     def produce(self, number: int) -> None:
         """Produce the minutes of a run; `number` is the number of the call."""

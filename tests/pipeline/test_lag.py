@@ -36,7 +36,7 @@ SECONDS = 180.0
 @pytest.fixture
 def read_topic(minibroker_address: str, topic: str) -> str:
     """Return a topic of two partitions with 50 records, of which group `of-<topic>` has read 35."""
-    topics.create(minibroker_address, topic, 2)
+    topics.create(minibroker_address, topic, 2, topics.FOR_EVER)
     client = topics.producer(minibroker_address)
     for number in range(50):
         client.produce(topic, b"x", partition=number % 2, timestamp=1_700_000_000_000 + number)

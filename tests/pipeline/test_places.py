@@ -81,7 +81,7 @@ def test_a_session_of_the_caller_stays_as_it_is(
     spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
 ) -> None:
     """It knows none of our sources, and is in another time zone; the archive is in UTC."""
-    topics.create(minibroker_address, topic, 1, {"retention.ms": "-1"})
+    topics.create(minibroker_address, topic, 1, topics.FOR_EVER)
     client = topics.producer(minibroker_address)
     client.produce(topic, b"late", timestamp=1_795_219_200_000 - 1)  # 23:59:59.999 in UTC
     assert client.flush(topics.SECONDS) == 0

@@ -52,7 +52,7 @@ def orders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """
     monkeypatch.chdir(tmp_path)
     with Broker(config=ONE_NODE) as broker:
-        topics.create(broker.bootstrap, "orders", 3, {"retention.ms": "-1"})
+        topics.create(broker.bootstrap, "orders", 3, topics.FOR_EVER)
         client = topics.producer(broker.bootstrap)
         for number in range(RECORDS):
             value = json.dumps({"country": ("at", "ch")[number % 2], "amount": 1.0}).encode()
@@ -163,7 +163,7 @@ def test_production_traffic_comes_masked_into_a_test_broker(
     story = [block for block in readme.blocks() if block.section == STORY]
     archive, replay = dict.fromkeys(readme.commands(story))  # README and the page say the same
     now_ms = int(time.time() * 1000)
-    topics.create(orders, "payments", 2, {"retention.ms": "-1"})
+    topics.create(orders, "payments", 2, topics.FOR_EVER)
     client = topics.producer(orders)
     for number in range(2 * RECORDS):
         customer = f"customer{number % RECORDS}"

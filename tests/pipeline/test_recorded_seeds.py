@@ -50,7 +50,7 @@ Row = tuple[int, int, int, bytes | None, bytes | None, tuple[tuple[str, bytes | 
 @pytest.fixture(scope="module")
 def orders(minibroker_address: str) -> str:
     """Return the name of a topic with records of every kind that masks know."""
-    topics.create(minibroker_address, TOPIC, PARTITIONS, {"retention.ms": "-1"})
+    topics.create(minibroker_address, TOPIC, PARTITIONS, topics.FOR_EVER)
     client = topics.producer(minibroker_address)
     for number in range(RECORDS):
         value: dict[str, Any] = {

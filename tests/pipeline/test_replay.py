@@ -49,7 +49,7 @@ def archived(
     batches.
     """
     topic = "replay-origin"
-    topics.create(minibroker_address, topic, PARTITIONS, {"retention.ms": "-1"})
+    topics.create(minibroker_address, topic, PARTITIONS, topics.FOR_EVER)
     client = topics.producer(minibroker_address)
     for number in range(RECORDS):
         client.produce(
@@ -71,7 +71,7 @@ def test_partitions_times_and_everything_else_are_kept(
 ) -> None:
     """On each broker, in several batches; the second run finds no records."""
     originals, source = archived
-    topics.create(address, topic, PARTITIONS, {"retention.ms": "-1"})
+    topics.create(address, topic, PARTITIONS, topics.FOR_EVER)
 
     def run() -> int:
         return replay(
@@ -172,7 +172,7 @@ def test_at_a_speed_records_are_written_when_they_are_due(
 ) -> None:
     """3.5 s of records at twice the speed: more than one batch, one of them after a second."""
     originals, source = archived
-    topics.create(minibroker_address, topic, PARTITIONS, {"retention.ms": "-1"})
+    topics.create(minibroker_address, topic, PARTITIONS, topics.FOR_EVER)
     batches: list[Batch] = []
     outcome = replay(
         source,

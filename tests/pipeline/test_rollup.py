@@ -84,7 +84,7 @@ def test_each_window_is_there_once_after_each_run(
 
     Open windows are there too, as provisional rows, until the next run replaces them.
     """
-    topics.create(address, topic, 1, {"retention.ms": "-1"})
+    topics.create(address, topic, 1, topics.FOR_EVER)
     send(
         address, topic, [(0, "at", 1), (59, "at", 2), (30, "ch", 4), (70, "at", 8), (50, "at", 16)]
     )
@@ -130,7 +130,7 @@ def test_a_run_with_nothing_new_and_one_that_follows(
 ) -> None:
     """The first writes the provisional rows again, the second removes them and writes none."""
     address, directory = minibroker_address, tmp_path / "out"
-    topics.create(address, topic, 1, {"retention.ms": "-1"})
+    topics.create(address, topic, 1, topics.FOR_EVER)
 
     def run(**more: Any) -> Outcome:
         common: dict[str, Any] = {"schema": SCHEMA, "bootstrap": address, "spark": spark}
@@ -161,7 +161,7 @@ def test_to_a_topic_by_the_values_own_time_with_windows_that_overlap(
 ) -> None:
     address, target = minibroker_address, f"{topic}-windows"
     for name in (topic, target):
-        topics.create(address, name, 1, {"retention.ms": "-1"})
+        topics.create(address, name, 1, topics.FOR_EVER)
     send(address, topic, [(0, "at", 1), (45, "at", 2), (600, "ch", 4)])
     example = tmp_path / "example.json"
     example.write_text('{"country": "at", "amount": 1.5, "at": 1}')
@@ -200,7 +200,7 @@ def test_bad_records_are_set_aside_and_counted(
 ) -> None:
     """Without a directory for them the job ends at the first one; with one it goes on."""
     address = minibroker_address
-    topics.create(address, topic, 1, {"retention.ms": "-1"})
+    topics.create(address, topic, 1, topics.FOR_EVER)
     send(address, topic, [(0, "at", 1)])
     bad = [b"{", None, b"\xff{}", b"5", b"[]", b'{"amount": "much"}', b"", b"{}"]
     bad += [b'{"country": 5}', b'{"country": {"name": "at"}}']
@@ -246,7 +246,7 @@ def test_runs_that_end_at_the_commit_of_a_batch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """They end before or behind it. The next run repeats the batch: every reader sees all once."""
-    topics.create(minibroker_address, topic, 1, {"retention.ms": "-1"})
+    topics.create(minibroker_address, topic, 1, topics.FOR_EVER)
     send(minibroker_address, topic, [(0, "at", 1), (90, "at", 1)])
     send_bytes(minibroker_address, topic, b"{")
     really, ended = FileArchive.commit, set[str]()
@@ -282,7 +282,7 @@ def test_runs_that_end_at_the_commit_of_a_batch(
 def test_a_directory_that_sparks_sink_has_begun_goes_on_with_it(
     spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
 ) -> None:
-    topics.create(minibroker_address, topic, 1, {"retention.ms": "-1"})
+    topics.create(minibroker_address, topic, 1, topics.FOR_EVER)
     common: dict[str, Any] = {"agg": "count(*) AS n", "watermark": "1s", "schema": SCHEMA}
     common |= {"bootstrap": minibroker_address, "spark": spark, "window": "1m", "to": tmp_path}
     send(minibroker_address, topic, [(0, "at", 1), (90, "at", 1)])

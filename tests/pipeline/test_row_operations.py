@@ -80,7 +80,7 @@ def minute_of(number: int) -> int:
 
 def produce(address: str, topic: str, amount: float = 2.50) -> None:
     """Send orders, one a minute, of seven customers; each customer has a partition."""
-    topics.create(address, topic, PARTITIONS, {"retention.ms": "-1"})
+    topics.create(address, topic, PARTITIONS, topics.FOR_EVER)
     client = topics.producer(address)
     for number in range(RECORDS):
         customer = number % 7
@@ -167,7 +167,7 @@ def test_production_is_replayed_masked(
     spark: SparkSession, archived: Path, minibroker_address: str, topic: str, tmp_path: Path
 ) -> None:
     """Joins and partitions survive, nothing secret does, and the next run does the same."""
-    topics.create(minibroker_address, topic, PARTITIONS, {"retention.ms": "-1"})
+    topics.create(minibroker_address, topic, PARTITIONS, topics.FOR_EVER)
     masking = operations(
         since="2026-11-24T00:30",
         where="value.country = 'at' AND headers['trace'] = '1'",

@@ -91,7 +91,7 @@ def test_a_compacted_topic_is_the_same_rows(spark: SparkSession, address: str, t
 def test_bounds_by_offset_and_time_are_the_same_rows(
     spark: SparkSession, address: str, topic: str
 ) -> None:
-    topics.create(address, topic, 2)
+    topics.create(address, topic, 2, topics.FOR_EVER)
     client = topics.producer(address)
     for number in range(40):
         client.produce(topic, f"{number}", partition=number % 2, timestamp=1_000_000 + number)

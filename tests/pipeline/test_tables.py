@@ -29,7 +29,7 @@ def test_every_reader_sees_every_record_once(
     """Two topics, odd records and values without end; the second run goes on."""
     address, directory = minibroker_address, tmp_path / "archive"
     topics.create(address, topic, 3)
-    topics.create(address, f"{topic}-odd", 1)
+    topics.create(address, f"{topic}-odd", 1, topics.FOR_EVER)
     common = {"to": directory, "bootstrap": address, "spark": spark, "format": file_format}
     for partition in range(3):
         topics.send(address, topic, 20, partition=partition)

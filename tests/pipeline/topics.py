@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 SECONDS: Final = 300.0
 BROKER_ID: Final = "0"
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
+FOR_EVER: Final = {"retention.ms": "-1"}
+"""Settings of a topic with old records: the retention of a shared broker would delete them."""
 
 OLD_FORMATS: Final = {"0.9.0": "0.8.2", "0.10.2": "0.10"}
 """message.format.version of a topic (Kafka 3.9 ignores it and keeps v2) → the client that writes to
@@ -105,7 +107,7 @@ def fill_odd(address: str, prefix: str) -> list[str]:
     time.
     """
     odd, appended = f"{prefix}odd", f"{prefix}appended"
-    create(address, odd)
+    create(address, odd, 1, FOR_EVER)
     create(address, appended, 1, {"message.timestamp.type": "LogAppendTime"})
     client = producer(address)
     client.produce(odd, None, b"tombstone", timestamp=1_700_000_000_123)
