@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -32,6 +31,7 @@ from urllib.parse import parse_qsl
 
 import h11
 
+from minibroker.acceptor import Acceptor
 from minibroker.control.messages import (
     EVENT_STREAM,
     EventStream,
@@ -56,8 +56,6 @@ REQUEST_TIMEOUT_S: Final = 10.0
 piece of an answer.
 """
 IDLE_TIMEOUT_S: Final = 60
-ACCEPT_RETRY_S: Final = 0.1
-"""Wait after a failed accept, when the system has no file handle left."""
 CONNECTIONS_MAX: Final = 64
 PIECE_BYTES: Final = 64 << 10
 """Largest piece of an answer that is sent at once; the loop is free between two pieces."""
@@ -104,9 +102,12 @@ class HttpServer:
         self.config.load()
         self.state = ServerState()
         """The connections and tasks of uvicorn."""
-        self._sockets: list[socket.socket] = []
-        self._connecting: set[asyncio.Task[None]] = set()
-        """One for each connection that was accepted just now."""
+        self._acceptor = Acceptor(
+            self._begin_connection,
+            self.forget,
+            lambda sentence: logger.warning("%s %s", service, sentence),
+            backlog=CONNECTIONS_MAX,
+        )
         self._guards: set[Guard] = set()
         """One for each connection."""
         self._silent: dict[Guard, None] = {}
@@ -118,30 +119,13 @@ class HttpServer:
 
     async def listen(self, host: str, port: int) -> int:
         """Bind every address of the host and serve; return the port. Raises OSError."""
-        loop = asyncio.get_running_loop()
-        addresses = await loop.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )
-        try:
-            for family, _, _, _, address in dict.fromkeys(addresses):
-                free = self._sockets[0].getsockname()[1] if self._sockets else port
-                bound = socket.create_server(
-                    (address[0], free), family=family, backlog=CONNECTIONS_MAX
-                )
-                bound.setblocking(False)
-                self._sockets.append(bound)
-        except OSError:
-            self._unbind()
-            raise
-        for bound in self._sockets:
-            loop.add_reader(bound, self._accept, bound)
-        return int(self._sockets[0].getsockname()[1])
+        return await self._acceptor.listen(host, port)
 
     async def close(self) -> None:
         """Stop to serve and close all connections."""
         self._is_closing = True
-        self._unbind()
-        await asyncio.gather(*self._connecting)
+        self._acceptor.close()
+        await self._acceptor.finish()
         tasks = list(self.state.tasks)
         for task in tasks:
             task.cancel()
@@ -153,43 +137,11 @@ class HttpServer:
                 await self._all_lost.wait()
         self.workers.shutdown(wait=False, cancel_futures=True)
 
-    def _unbind(self) -> None:
-        for bound in self._sockets:
-            asyncio.get_running_loop().remove_reader(bound)
-            bound.close()
-
-    def _accept(self, bound: socket.socket) -> None:
-        """Take a connection. `loop.create_server` and `loop.sock_accept` would lose one that comes
-        while the server closes.
-        """
-        loop = asyncio.get_running_loop()
-        try:
-            client, _ = bound.accept()
-        except (BlockingIOError, ConnectionAbortedError):
-            return
-        except OSError as error:
-            logger.warning("%s cannot accept a connection: %s", self._service, error)
-            loop.remove_reader(bound)
-            loop.call_later(ACCEPT_RETRY_S, self._accept_again, bound)
-            return
-        client.setblocking(False)
-        connecting = loop.create_task(self._connect(client))
-        self._connecting.add(connecting)
-        connecting.add_done_callback(self._connecting.discard)
-
-    def _accept_again(self, bound: socket.socket) -> None:
-        if not self._is_closing:
-            asyncio.get_running_loop().add_reader(bound, self._accept, bound)
-
-    async def _connect(self, client: socket.socket) -> None:
+    def _begin_connection(self) -> Guard:
         guard = Guard(self)
         self._guards.add(guard)
         self._all_lost.clear()
-        try:
-            await asyncio.get_running_loop().connect_accepted_socket(lambda: guard, client)
-        except OSError as error:
-            logger.debug("a connection of %s ended at once: %s", self._service, error)
-            self.forget(guard)
+        return guard
 
     # Guards call these.
 

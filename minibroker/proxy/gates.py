@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from minibroker.acceptor import Acceptor
 from minibroker.kafka.errors import ConfigError
 from minibroker.proxy.addresses import name_of
 
@@ -48,14 +49,24 @@ class Gate:
         """The addresses to connect to, in this order. Constant."""
         self.port = port
         """Constant after the first start."""
-        self.server: asyncio.Server | None = None
-        """None while it does not listen."""
+        self.acceptor: Acceptor[Any] | None = None
+        """None before it listens for the first time."""
         self.connection_count = 0
         """Connections of clients."""
         self.named_s = 0.0
         """The loop's time when an answer named its address last."""
         self.is_left = False
         """True when no answer will name its address again, as far as it can be known."""
+
+    @property
+    def is_listening(self) -> bool:
+        """Return whether clients can come."""
+        return self.acceptor is not None and self.acceptor.is_listening
+
+    def close(self) -> None:
+        """Listen no more; connections stay."""
+        if self.acceptor is not None:
+            self.acceptor.close()
 
 
 class Gates:
@@ -70,16 +81,26 @@ class Gates:
         advertised_host: str | None,
         tls: ssl.SSLContext | None,
         make_end: Callable[[Gate], asyncio.BaseProtocol],
+        drop_end: Callable[[Any], None],
+        report: Callable[[str], None],
     ) -> None:
-        """Take `host` and `port` of the first listener (0: a free port), which leads to `targets`.
+        """Take the settings of the listeners, and who gets the clients.
 
-        `advertised_host`: what clients are told, None: `host`, or for a host that stands for all
-        addresses the one that the client came to.
+        Args:
+            host: address of each listener.
+            port: that of the first one, 0: a free one.
+            targets: where the first one leads.
+            advertised_host: what clients are told, None: `host`, or for a host that stands for all
+                addresses the one that the client came to.
+            tls: None: plaintext.
+            make_end: returns the protocol of a client.
+            drop_end: gets the protocol of one that never became a connection.
+            report: gets a sentence when no client can be accepted.
         """
         self._host = host
         self._advertised_host = advertised_host
         self._tls = tls
-        self._make_end = make_end
+        self._make_end, self._drop_end, self._report = make_end, drop_end, report
         self.first = Gate(targets, port)
         self._by_address: dict[Address, Gate] = {}
         self._opening = asyncio.Lock()
@@ -111,7 +132,7 @@ class Gates:
     async def listen_again(self) -> None:
         """Listen at every address once more, after `close`. Raises OSError."""
         for gate in self.all:
-            if gate.server is None:
+            if not gate.is_listening:
                 await self._listen(gate)
         self._look_later()
 
@@ -119,9 +140,13 @@ class Gates:
         """Stop to listen; connections are the owner's."""
         self._end_looks()
         for gate in self.all:
-            if gate.server is not None:
-                gate.server.close()
-                gate.server = None
+            gate.close()
+
+    async def finish(self) -> None:
+        """Return when nothing is left of clients that were no connection yet at `close`."""
+        for gate in self.all:
+            if gate.acceptor is not None:
+                await gate.acceptor.finish()
 
     def own_address(self, address: Address, local_host: str) -> Address | None:
         """Return where clients reach a broker through the proxy, None while nobody listens for it.
@@ -207,9 +232,7 @@ class Gates:
         del self._by_address[address]
         for place in [place for place in self._places if place[0] is gate]:
             del self._places[place]
-        if gate.server is not None:
-            gate.server.close()
-            gate.server = None
+        gate.close()
         if gate.port > self.first.port:
             self._next_port = min(self._next_port, gate.port)
 
@@ -264,14 +287,15 @@ class Gates:
 
     async def _listen(self, gate: Gate) -> None:
         """Raises OSError."""
-        gate.server = await asyncio.get_running_loop().create_server(
-            lambda: self._make_end(gate),
-            self._host,
-            gate.port,
-            backlog=BACKLOG,
-            ssl=self._tls,
-        )
-        gate.port = gate.server.sockets[0].getsockname()[1]
+        if gate.acceptor is None:
+            gate.acceptor = Acceptor(
+                lambda: self._make_end(gate),
+                self._drop_end,
+                self._report,
+                backlog=BACKLOG,
+                tls=self._tls,
+            )
+        gate.port = await gate.acceptor.listen(self._host, gate.port)
 
 
 async def _ips_of(host: str) -> set[str]:

@@ -164,6 +164,9 @@ class Link:
 
     def begin(self, transport: asyncio.Transport) -> None:
         """Reach Kafka for a client that has connected."""
+        if self._has_ended:  # the proxy was killed while the loop let the client in
+            transport.abort()
+            return
         client, own = (transport.get_extra_info(name) for name in ("peername", "sockname"))
         if client is None or own is None:  # it has left already
             self.abort()

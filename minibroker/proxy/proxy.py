@@ -13,12 +13,11 @@ from minibroker.kafka.errors import ConfigError
 from minibroker.proxy.addresses import name_of
 from minibroker.proxy.desk import Desk
 from minibroker.proxy.gates import Gates
-from minibroker.proxy.link import Link
+from minibroker.proxy.link import ClientEnd, Link
 from minibroker.proxy.upstream import Upstream
 from minibroker.rig.request_log import RequestLog, SeenRequest, UnansweredRequest
 
 if TYPE_CHECKING:
-    import asyncio
     import ssl
     from collections.abc import Callable, Iterator
 
@@ -79,6 +78,8 @@ class KafkaProxy:
             advertised_host=advertised_host,
             tls=tls,
             make_end=self._make_end,
+            drop_end=lambda end: end.link.abort(),
+            report=on_event,
         )
         self.is_running = False
         """True after the start, unless a rule killed it."""
@@ -138,6 +139,7 @@ class KafkaProxy:
         for fault in self.faults:
             self._desk.release(fault)
         self._close()
+        await self._gates.finish()
         await self._desk.finish()
 
     def _close(self) -> None:
@@ -145,7 +147,7 @@ class KafkaProxy:
         for link in list(self._links):
             link.abort()
 
-    def _make_end(self, gate: Gate) -> asyncio.BaseProtocol:
+    def _make_end(self, gate: Gate) -> ClientEnd:
         link = Link(self._desk, gate, self._gates, self._upstream, on_end=self._end)
         self._links.add(link)
         self._gates.join(gate)

@@ -45,8 +45,16 @@ class Building:
 
     def __init__(self) -> None:
         self.visitors: list[Visitor] = []
+        self.sentences: list[str] = []
         self.gates = Gates(
-            "127.0.0.1", 0, (FIRST,), advertised_host=None, tls=None, make_end=self._make_end
+            "127.0.0.1",
+            0,
+            (FIRST,),
+            advertised_host=None,
+            tls=None,
+            make_end=self._make_end,
+            drop_end=lambda visitor: visitor.connection_lost(None),
+            report=self.sentences.append,
         )
 
     def _make_end(self, gate: Gate) -> Visitor:
@@ -74,6 +82,7 @@ async def building() -> AsyncIterator[Building]:
     building.gates.note_brokers(building.gates.first, {0: FIRST, 1: OLD, 2: OTHER}, NAMED_S)
     yield building
     building.gates.close()
+    await building.gates.finish()
     for visitor in building.visitors:
         visitor.transport.abort()
 
@@ -81,13 +90,13 @@ async def building() -> AsyncIterator[Building]:
 async def test_the_listener_of_an_old_address_ends() -> None:
     async with building() as house:
         gates = house.gates
-        server = next(gate.server for gate in gates.all if gate.targets == (OLD,))
-        assert server is not None
+        old_gate = next(gate for gate in gates.all if gate.targets == (OLD,))
+        assert old_gate.is_listening
         assert await gates.open_all([NEW]) is None
         gates.note_brokers(gates.first, {0: FIRST, 1: NEW, 2: OTHER}, NAMED_S)
         assert house.port_of(OLD) is None
         assert [gate.targets for gate in gates.all] == [(FIRST,), (OTHER,), (NEW,)]
-        assert not server.is_serving()
+        assert not old_gate.is_listening
 
 
 async def test_a_listener_in_use_ends_with_its_last_connection() -> None:
