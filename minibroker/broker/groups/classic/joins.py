@@ -207,9 +207,10 @@ def _replace_static(
 
         def on_stored(next_step: Step, error: ErrorCode | None) -> None:
             """Answer the member; give its id back to the old one if the group was not stored. A
-            member that is gone, or was replaced again, has its answer and keeps no id.
+            member that has its answer keeps its id: it is gone, was replaced again, or joined the
+            next generation under the new one.
             """
-            if group.members.get(member_id) is not member:
+            if member.join_waiter is not waiter:
                 return
             if error is None:
                 answer = _replaced_answer(group, member, join, old_leader_id)
@@ -217,8 +218,7 @@ def _replace_static(
                 answer = _put_back(group, next_step, member, old_member_id, old_facts)._replace(
                     error=error, leader_id=old_leader_id
                 )
-            if member.join_waiter is waiter:
-                group.answer_join(next_step, member, answer)
+            group.answer_join(next_step, member, answer)
 
         shares = {member.member_id: member.assignment for member in group.members.values()}
         step.store(value_of(group, shares), on_stored)

@@ -347,6 +347,31 @@ async def test_a_late_replacement_does_not_take_back_the_next_one(rig: Rig) -> N
     assert codes == [ErrorCode.FENCED_INSTANCE_ID] * 2 + [ErrorCode.NONE]
 
 
+async def test_a_late_replacement_takes_nothing_back_from_a_member_of_the_next_generation(
+    rig: Rig,
+) -> None:
+    """The other member joins again before the record of the new id is visible."""
+    numbers = iter(range(1, 4))
+    rig.membership._new_member_id = lambda name: f"{name}-{next(numbers)}"
+    rig.join("a", instance_id="one")
+    rig.join("b")
+    rig.clock.advance(0)
+    rig.sync("b-2", 1)
+    assert rig.sync("one-1", 1, one_1=b"share")[0].assignment == b"share"
+    rig.shard = late = LateShard(rig.group)
+    answers = rig.join("a", instance_id="one")
+    rig.join("b", "b-2", protocols=(("range", b"other"),))
+    ((_, refuse),) = late.outcomes
+    assert [(answer.member_id, answer.generation_id) for answer in answers] == [("one-3", 2)]
+    assert refuse is not None
+    refuse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    codes = [
+        rig.membership.heartbeat(rig.shard, "g", f"one-{number}", "one", 2) for number in (1, 3)
+    ]
+    assert codes == [ErrorCode.FENCED_INSTANCE_ID, ErrorCode.NONE]
+    assert len(answers) == 1
+
+
 # One member: its protocols and its vote.
 
 
