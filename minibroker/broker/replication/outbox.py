@@ -7,7 +7,10 @@ the epoch in which this broker was elected, and the broker's own, so a late one 
 
     parcel: roles (LeaderAndIsr) ─► metadata (UpdateMetadata) ─► stops (StopReplica)
 
-To a broker that has just come, the metadata goes first: it follows only leaders that it knows.
+Roles and metadata of new partitions go before those of others. A broker that becomes the
+coordinator of a transaction takes a partition that it has never heard of for a deleted one, which
+needs no marker. To a broker that has just come, the metadata goes first: it follows only leaders
+that it knows.
 
 Source: Kafka ControllerChannelManager (RequestSendThread), AbstractControllerBrokerRequestBatch.
 """
@@ -17,7 +20,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.broker.event_loop import cancel_all
@@ -50,21 +53,36 @@ FAULT_DELAY_S: Final = 5.0
 """Pause before a parcel is sent again, after an unexpected error."""
 
 
+class _Decisions:
+    """Decisions on partitions that the broker has heard of, or on those that it has not."""
+
+    __slots__ = ("metadata", "roles")
+
+    def __init__(self) -> None:
+        self.roles: dict[TopicPartition, bool] = {}
+        """Partition → whether the replica is new."""
+        self.metadata: dict[TopicPartition, None] = {}
+
+
 class _Parcel:
     """Decisions that may leave together."""
 
-    __slots__ = ("deleted_topic", "done", "greets", "metadata", "roles", "stops")
+    __slots__ = ("deleted_topic", "done", "greets", "new", "old", "stops")
 
     def __init__(self) -> None:
         self.greets = False
         """True if the brokers changed: then the metadata goes first."""
-        self.roles: dict[TopicPartition, bool] = {}
-        """Partition → whether the replica is new."""
-        self.metadata: dict[TopicPartition, None] = {}
+        self.new = _Decisions()
+        """Those on partitions that the broker has not heard of."""
+        self.old = _Decisions()
         self.stops: dict[TopicPartition, Stop] = {}
         self.deleted_topic: TopicImage | None = None
         self.done: asyncio.Future[bool] | None = None
         """The outcome of a deletion: True if the broker has deleted every replica."""
+
+    def decisions_on(self, name: TopicPartition) -> _Decisions:
+        """Return the decisions that this partition is among."""
+        return self.new if name in self.new.metadata else self.old
 
 
 class Outbox:
@@ -127,12 +145,16 @@ class Outbox:
 
     def tell_role(self, name: TopicPartition, *, is_new: bool) -> None:
         """Tell the role of the broker's replica of this partition."""
-        parcel = self._parcel_without_end_of(name)
-        parcel.roles[name] = is_new or parcel.roles.get(name, False)
+        roles = self._parcel_without_end_of(name).decisions_on(name).roles
+        roles[name] = is_new or roles.get(name, False)
 
-    def tell_metadata(self, name: TopicPartition) -> None:
-        """Tell the state of this partition."""
-        self._parcel_without_end_of(name).metadata[name] = None
+    def tell_metadata(self, name: TopicPartition, *, is_new: bool = False) -> None:
+        """Tell the state of this partition. `is_new`: the broker has not heard of it. Call it
+        before `tell_role` then.
+        """
+        parcel = self._parcel_without_end_of(name)
+        decisions = parcel.new if is_new else parcel.decisions_on(name)
+        decisions.metadata[name] = None
 
     def stop(self, name: TopicPartition, stop: Stop) -> None:
         """End the broker's replica of this partition."""
@@ -204,11 +226,12 @@ class Outbox:
                 parcel.done.set_result(is_done)
             return
         if parcel.greets:
-            await self._send_metadata(parcel)
-            await self._send_roles(parcel.roles)
+            await self._send_metadata(parcel.new.metadata, parcel.old.metadata, is_greeting=True)
+            await self._send_roles(parcel.new.roles, parcel.old.roles)
         else:
-            await self._send_roles(parcel.roles)
-            await self._send_metadata(parcel)
+            for decisions in (parcel.new, parcel.old):
+                await self._send_roles(decisions.roles)
+                await self._send_metadata(decisions.metadata)
         for stops in _parts_of(parcel.stops):
             await self._stop(stops)
 
@@ -254,8 +277,8 @@ class Outbox:
         )
         return answer is not None and not any(error.error_code for error in answer.partition_errors)
 
-    async def _send_roles(self, roles: Mapping[TopicPartition, bool]) -> None:
-        for part in _parts_of(roles):
+    async def _send_roles(self, *roles: Mapping[TopicPartition, bool]) -> None:
+        for part in _parts_of(*roles):
             answer = await self._call(
                 partial(self._roles, part),
                 LeaderAndIsrResponse,
@@ -291,9 +314,12 @@ class Outbox:
         if offline:
             self._on_offline(self.broker_id, offline)
 
-    async def _send_metadata(self, parcel: _Parcel) -> None:
-        parts: list[Iterable[TopicPartition]] = list(_parts_of(parcel.metadata))
-        if not parts and parcel.greets:
+    async def _send_metadata(
+        self, *metadata: Mapping[TopicPartition, None], is_greeting: bool = False
+    ) -> None:
+        """Tell these states. `is_greeting`: tell the brokers, too, also where there is no state."""
+        parts: list[Iterable[TopicPartition]] = list(_parts_of(*metadata))
+        if not parts and is_greeting:
             parts = [()]
         for part in parts:
             await self._call(
@@ -345,8 +371,8 @@ def _same(request: StopReplicaRequest) -> StopReplicaRequest:
     return request
 
 
-def _parts_of(names: Mapping[TopicPartition, Any]) -> Iterator[dict[TopicPartition, Any]]:
-    """Yield the entries, at most PARTITIONS_MAX at a time."""
-    entries = iter(names.items())
+def _parts_of(*names: Mapping[TopicPartition, Any]) -> Iterator[dict[TopicPartition, Any]]:
+    """Yield the entries of all, at most PARTITIONS_MAX at a time."""
+    entries = chain.from_iterable(entries_of.items() for entries_of in names)
     while part := dict(islice(entries, PARTITIONS_MAX)):
         yield part

@@ -165,17 +165,27 @@ class Outboxes(ClusterListener):
         return recipient
 
     def _fill(self, outbox: Outbox, *, with_metadata: bool) -> Iterator[None]:
-        """Tell the state of every partition, and the broker's roles, one partition a step."""
-        broker_id = outbox.broker_id
-        for name, partition in self._partitions():
-            recipient = self._outboxes.get(broker_id)
-            if recipient is None or recipient.outbox is not outbox:
-                return  # the broker is gone
-            if with_metadata:
+        """Tell the state of every partition, then the broker's roles, one partition a step. It has
+        no role before it knows every partition, as with Kafka.
+        """
+        if with_metadata:
+            for name, _ in self._partitions():
+                if not self._is_open(outbox):
+                    return
+                outbox.greet()  # in each parcel: the metadata goes first
                 outbox.tell_metadata(name)
-            if broker_id in partition.replicas:
+                yield
+        for name, partition in self._partitions():
+            if not self._is_open(outbox):
+                return
+            if outbox.broker_id in partition.replicas:
                 outbox.tell_role(name, is_new=False)
             yield
+
+    def _is_open(self, outbox: Outbox) -> bool:
+        """Return whether the broker of this outbox is still registered."""
+        recipient = self._outboxes.get(outbox.broker_id)
+        return recipient is not None and recipient.outbox is outbox
 
     def _partitions(self) -> Iterator[tuple[TopicPartition, PartitionImage]]:
         """Yield each partition with a state as it is now; the image may change in between."""
@@ -235,7 +245,7 @@ class Outboxes(ClusterListener):
         name = TopicPartition(topic.name, partition)
         old_state = self._replace_state(topic.name, partition, state)
         for recipient in recipients:
-            recipient.outbox.tell_metadata(name)
+            recipient.outbox.tell_metadata(name, is_new=old_state is None)
             self._tell_replica(recipient.outbox, name, old_state, state)
 
     def _replace_state(

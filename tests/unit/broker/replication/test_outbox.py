@@ -121,6 +121,24 @@ async def test_a_broker_that_came_hears_of_the_brokers_first(sending: Sending) -
     assert await sending.until_sent(1) == [(METADATA, [])]
 
 
+async def test_new_partitions_go_before_the_roles_of_others(sending: Sending) -> None:
+    """A coordinator takes a partition that it has never heard of for a deleted one, and leaves its
+    transactions open there. So it hears of it before it leads another one.
+    """
+    sending.outbox.tell_metadata(T1)
+    sending.outbox.tell_role(T1, is_new=False)
+    sending.outbox.tell_metadata(T0, is_new=True)
+    sending.outbox.tell_role(T0, is_new=True)
+    sending.outbox.tell_metadata(T0)
+    sending.outbox.tell_role(T0, is_new=False)
+    assert await sending.until_sent(4) == [
+        (ROLES, [("t", 0)]),
+        (METADATA, [("t", 0)]),
+        (ROLES, [("t", 1)]),
+        (METADATA, [("t", 1)]),
+    ]
+
+
 async def test_decisions_on_a_partition_are_one_and_the_last_counts(sending: Sending) -> None:
     sending.peers.hold = asyncio.Event()
     sending.outbox.tell_metadata(T1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -150,6 +152,27 @@ async def test_a_changed_isr_is_metadata_and_a_new_epoch_a_role(controlled: Cont
     await controlled.until_told((METADATA, [("t", 0)]), (STOPS, [("t", 0)]))
 
 
+async def test_a_broker_hears_of_a_new_topic_before_it_leads_an_older_one(
+    controlled: Controlled,
+) -> None:
+    await controlled.add_kafka()
+    await controlled.cluster.create_topic("old", assignment={0: [0, KAFKA]})
+    await eventually(lambda: len(controlled.peers.requests) == 3)
+    controlled.peers.take()
+    controlled.peers.hold = asyncio.Event()
+    await controlled.cluster.create_topic("first", assignment={0: [0]})
+    await eventually(lambda: len(controlled.peers.requests) == 1)
+    await controlled.cluster.create_topic("new", assignment={0: [0]})
+    await controlled.cluster.reassignments.alter("old", 0, [KAFKA])
+    controlled.peers.hold.set()
+    await controlled.until_told(
+        (METADATA, [("first", 0)]),
+        (METADATA, [("new", 0)]),
+        (ROLES, [("old", 0)]),
+        (METADATA, [("old", 0)]),
+    )
+
+
 async def test_a_follower_that_shuts_down_fetches_no_more(controlled: Controlled) -> None:
     await controlled.add_kafka()
     await controlled.cluster.create_topic("t", assignment={0: [0, KAFKA], 1: [KAFKA, 0]})
@@ -255,6 +278,26 @@ async def test_others_have_their_turn_while_a_broker_that_comes_is_told_everythi
     await eventually(is_told)
     assert turns.stop() >= count
     await eventually(lambda: new_roles() == {("t", count - 1)})
+
+
+async def test_a_broker_that_comes_has_no_role_before_it_knows_every_partition(
+    controlled: Controlled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await controlled.add_kafka()
+    await controlled.cluster.create_topic("a", assignment={0: [0, KAFKA]})
+    await controlled.cluster.create_topic("z", 20)
+    await controlled.remove_kafka()
+    controlled.peers.requests.clear()
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    await controlled.add_kafka()
+    await eventually(lambda: any(key == ROLES for key, _ in sent_requests(controlled)))
+    first_requests = takewhile(lambda request: request[0] == METADATA, sent_requests(controlled))
+    assert len({name for _, names in first_requests for name in names}) == 21
+
+
+def sent_requests(controlled: Controlled) -> list[tuple[int, list[tuple[str, int]]]]:
+    """Return (API key, partitions) of each request so far."""
+    return [(request.API_KEY, partitions_of(request)) for _, request in controlled.peers.requests]
 
 
 async def test_only_the_controller_tells(controlled: Controlled) -> None:
