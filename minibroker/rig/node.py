@@ -203,12 +203,16 @@ class Node:
             self._follow_pause()
 
     def _follow_pause(self) -> None:
-        """Stop what the broker does by itself, or let it go on: timers, fetches, watches."""
-        self.app.timers.hold(is_held=self.is_paused)
-        self.peer_faults.hold(is_held=self.is_paused)
+        """Stop what the broker does by itself, or let it go on: timers, fetches, its metadata.
+
+        A start and a stop are never paused: they would wait for the tree.
+        """
+        is_paused = self.is_running and self.is_paused
+        self.app.timers.hold(is_held=is_paused)
+        self.peer_faults.hold(is_held=is_paused)
         tree = self.app.cluster.tree
         if isinstance(tree, TreeSession):
-            tree.hold(is_held=self.is_paused)
+            tree.pause(is_paused=is_paused)
 
     @property
     def is_paused(self) -> bool:

@@ -97,6 +97,9 @@ class TreeSession:
         self._is_open = False
         self._is_held = False
         self._is_lost = False
+        self._goes_on = asyncio.Event()
+        """Set while the broker is not paused."""
+        self._goes_on.set()
         self._held_calls: list[Callable[[], None]] = []
         """Watches that have fired while this session was held."""
         self._listeners: list[Callable[[SessionEvent], None]] = []
@@ -117,6 +120,7 @@ class TreeSession:
             return
         await self._tree.multi([Delete(path) for path in self._tree.owned_by(self.session_id)])
         self._is_open = False
+        self._goes_on.set()
         await self._home.close()
 
     async def abandon(self) -> None:
@@ -125,8 +129,15 @@ class TreeSession:
 
     # For tests: a broker that is paused, a session that ends.
 
+    def pause(self, *, is_paused: bool) -> None:
+        """Do `hold`, and let the broker's calls wait: a stopped process does not go on with what
+        it had begun to read or write.
+        """
+        self.hold(is_held=is_paused)
+        (self._goes_on.clear if is_paused else self._goes_on.set)()
+
     def hold(self, *, is_held: bool) -> None:
-        """Call no watch while held, like a stopped process; after that call those that fired."""
+        """Call no watch while held; after that call those that fired."""
         self._is_held = is_held
         if not is_held:
             self._renew()
@@ -156,24 +167,28 @@ class TreeSession:
 
     async def get(self, path: str) -> tuple[bytes, Stat]:
         """Return value and stat. Raises NoNode."""
-        return await self._open_tree.get(path)
+        return await (await self._reach()).get(path)
 
     async def get_many(self, paths: Sequence[str]) -> list[tuple[bytes, Stat] | None]:
         """Return `get` of each, in order; None where there is no node."""
-        return await self._open_tree.get_many(paths)
+        return await (await self._reach()).get_many(paths)
 
     async def exists(self, path: str) -> Stat | None:
         """Return the stat, None when there is no node."""
-        return await self._open_tree.exists(path)
+        return await (await self._reach()).exists(path)
 
     async def children(self, path: str) -> list[str]:
         """Return the names of the children, sorted. Raises NoNode."""
-        return await self._open_tree.children(path)
+        return await (await self._reach()).children(path)
 
-    @property
-    def _open_tree(self) -> EmbeddedTree:
-        """Return the tree. Raises CoordinationError when the session is over."""
-        if not self._is_open or self._is_lost:
+    async def _reach(self) -> EmbeddedTree:
+        """Return the tree, once the broker is not paused.
+
+        Raises CoordinationError when the session is over, or has ended meanwhile.
+        """
+        session_id = self.session_id
+        await self._goes_on.wait()
+        if not self._is_open or self._is_lost or self.session_id != session_id:
             raise CoordinationError("the session with the metadata tree is over")
         return self._tree
 
@@ -191,38 +206,39 @@ class TreeSession:
         """Create a node; return its path. Raises NodeExists, NoNode, EphemeralParent."""
         operations: list[Operation] = []
         if make_parents:
-            operations += [Create(parent) for parent in self._open_tree.missing_parents(path)]
+            tree = await self._reach()
+            operations += [Create(parent) for parent in tree.missing_parents(path)]
         operations.append(Create(path, data, ephemeral=ephemeral, sequence=sequence))
         return str((await self.multi(operations))[-1])
 
     async def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> int:
         """Replace the value; return the new version. Raises NoNode, BadVersion."""
-        return await self._open_tree.set(path, data, version)
+        return await (await self._reach()).set(path, data, version)
 
     async def delete(self, path: str, version: int = ANY_VERSION) -> None:
         """Remove a node without children. Raises NoNode, BadVersion, NotEmpty."""
-        await self._open_tree.delete(path, version)
+        await (await self._reach()).delete(path, version)
 
     async def subtree(self, path: str) -> list[str]:
         """Return the paths of a node and of everything below it, parents first."""
-        return await self._open_tree.subtree(path)
+        return await (await self._reach()).subtree(path)
 
     async def multi(self, operations: Sequence[Operation]) -> list[str | int]:
         """Do all in one transaction, or none; ephemeral nodes are this session's."""
-        return await self._open_tree.multi(operations, session_id=self.session_id)
+        return await (await self._reach()).multi(operations, session_id=self.session_id)
 
     async def sync(self) -> None:
         """Do nothing: all sessions read the same tree."""
 
     async def flush(self) -> None:
         """Return when everything acknowledged is on the disk. Raises CoordinationError."""
-        await self._open_tree.flush()
+        await (await self._reach()).flush()
 
     # Watches
 
     async def watch(self, path: str, callback: Callable[[], None]) -> Cancel:
         """Call back after the node is created, set or deleted, while the session stands."""
-        return await self._open_tree.watch(path, self._while_open(callback))
+        return await (await self._reach()).watch(path, self._while_open(callback))
 
     async def watch_many(self, callbacks: Mapping[str, Callable[[], None]]) -> list[Cancel]:
         """Begin a `watch` of each path; return their ends, in order."""
@@ -230,7 +246,7 @@ class TreeSession:
 
     async def watch_children(self, path: str, callback: Callable[[], None]) -> Cancel:
         """Call back after a child is created or deleted. Raises NoNode."""
-        return await self._open_tree.watch_children(path, self._while_open(callback))
+        return await (await self._reach()).watch_children(path, self._while_open(callback))
 
     def _while_open(self, callback: Callable[[], None]) -> Callable[[], None]:
         def call() -> None:

@@ -106,6 +106,33 @@ async def test_a_session_that_is_held_hears_later(sessions: Sessions) -> None:
     assert heard == ["first"]
 
 
+async def test_a_paused_session_goes_on_where_it_stopped(sessions: Sessions) -> None:
+    """A read that begins within the pause sees what is there after it."""
+    first, second = sessions
+    await first.create("/node")
+    first.pause(is_paused=True)
+    reading = asyncio.create_task(first.get("/node"))
+    await second.set("/node", b"x")
+    assert not reading.done()
+    first.pause(is_paused=False)
+    assert (await reading)[0] == b"x"
+
+
+async def test_what_a_paused_session_began_fails_with_its_end(sessions: Sessions) -> None:
+    """It had decided it in the session that is over; so it does where the broker is killed."""
+    first, _ = sessions
+    for end in (lambda: first.pause(is_paused=False), first.close):
+        first.pause(is_paused=True)
+        writing = asyncio.create_task(first.create("/mine", ephemeral=True))
+        await asyncio.sleep(0)
+        await first.lose_session()
+        if (closing := end()) is not None:
+            await closing
+        with pytest.raises(CoordinationError, match="the session with the metadata tree is over"):
+            await writing
+        assert await sessions[1].exists("/mine") is None
+
+
 async def test_a_lost_session_is_followed_by_another(sessions: Sessions) -> None:
     first, _ = sessions
     events: list[str] = []
