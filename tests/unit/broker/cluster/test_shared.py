@@ -118,7 +118,7 @@ async def test_a_paused_session_goes_on_where_it_stopped(sessions: Sessions) -> 
     assert (await reading)[0] == b"x"
 
 
-async def test_what_a_paused_session_began_fails_with_its_end(sessions: Sessions) -> None:
+async def test_calls_of_a_paused_session_fail_with_its_end(sessions: Sessions) -> None:
     """It had decided it in the session that is over; so it does where the broker is killed."""
     first, _ = sessions
     for end in (lambda: first.pause(is_paused=False), first.close):
