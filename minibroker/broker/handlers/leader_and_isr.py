@@ -32,7 +32,7 @@ from minibroker.broker.handlers.common.encoded_struct import EncodedStruct
 from minibroker.broker.slices import TimeSlice, collect, end_in_slices
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
-from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicId
+from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicId, may_be_same_topic
 from minibroker.kafka.protocol.messages.leader_and_isr import (
     LeaderAndIsrPartitionError,
     LeaderAndIsrPartitionState,
@@ -125,10 +125,16 @@ def _error_of(partitions: PartitionManager, broker_id: int, item: _RequestedStat
 
 
 def _result_of(partitions: PartitionManager, item: _RequestedState) -> ErrorCode:
-    """Return whether the partition has a log now, and note that its leader epoch was requested."""
+    """Return whether the partition has a log now, and note that its leader epoch was requested.
+
+    The request has waited for the tree: another topic may have the name now, or another controller
+    may have told of a later epoch.
+    """
     partition = partitions.replica(item.topic, item.state.partition_index)
-    if partition is None:
+    if partition is None or not may_be_same_topic(partition.topic_id, item.topic_id):
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION  # deleted meanwhile
+    if item.state.leader_epoch < partition.leader_epoch:
+        return ErrorCode.STALE_CONTROLLER_EPOCH
     if not partition.has_log:
         return ErrorCode.KAFKA_STORAGE_ERROR
     partition.requested_epoch = item.state.leader_epoch

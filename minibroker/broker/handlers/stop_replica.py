@@ -129,7 +129,9 @@ async def _stop_topic(
         indexes = [item.partition for item in deleted]
         errors = await partitions.delete_replicas(topic, indexes, evidence)
         for item in deleted:
-            if errors[item.partition] is not None:
+            if item.partition not in errors:
+                results[item] = ErrorCode.FENCED_LEADER_EPOCH  # it came back meanwhile
+            elif errors[item.partition] is not None:
                 results[item] = ErrorCode.KAFKA_STORAGE_ERROR
     return results
 

@@ -35,7 +35,15 @@ from minibroker.kafka.errors import StorageError
 from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicId
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+    from collections.abc import (
+        Callable,
+        Collection,
+        Generator,
+        Iterable,
+        Iterator,
+        Mapping,
+        Sequence,
+    )
 
     from minibroker.broker.cluster.image import MetadataImage
     from minibroker.broker.config.dynamic import DynamicConfig
@@ -269,16 +277,17 @@ class PendingDeletions:
     async def delete_replicas(
         self,
         topic: str,
-        indexes: Collection[int],
+        indexes: Iterable[int],
         take: Callable[[int], Partition | None],
         evidence: DeletionEvidence,
     ) -> dict[int, StorageError | None]:
-        """Delete the logs of these replicas. `take` gives up a partition, if there is one.
+        """Delete the logs of these replicas. `take` gives up a partition, if there is one. An index
+        is asked for when its turn comes, which may be behind a pause.
 
         Return, per replica, the error of a disk that refuses, or refused since the topic left the
         metadata. Their new names are durable when this returns.
         """
-        topic_id = self._id_of(topic)
+        topic_id = self.id_of(topic)
         refused = self._refused.get(topic)
         lost = self._lost_with_topic.get(topic, ())
         errors: dict[int, StorageError | None] = {}
@@ -300,7 +309,7 @@ class PendingDeletions:
         failed = next((deletion.failure for deletion in settling if deletion.failure), None)
         return {index: error or failed for index, error in errors.items()}
 
-    def _id_of(self, topic: str) -> TopicId:
+    def id_of(self, topic: str) -> TopicId:
         """Return the id of a topic, which the controller may be deleting; zero, which is any, where
         nobody knows it. A log of another topic of that name stays.
         """

@@ -594,15 +594,31 @@ class PartitionManager(ClusterListener):
     ) -> dict[int, StorageError | None]:
         """Delete the logs of these replicas, where there are any, known to the metadata or not.
 
-        Return and raise as `PendingDeletions.delete_replicas`.
+        Return as `PendingDeletions.delete_replicas`. A replica that comes back before its turn
+        stays, and the result leaves it out: another controller gave it to this broker again.
         Source: Kafka ReplicaManager.stopPartitions, LogManager.asyncDelete.
         """
         await self.deletions.wait_until_settled(topic)
         self.commit()
         self._tell_roles_change()
         hosted = self._topics.get(topic, {})
+        stopped = {
+            index: (hosted[index], hosted[index].leader_epoch)
+            for index in indexes
+            if index in hosted
+        }
+
+        def has_come_back(index: int) -> bool:
+            partition = self.replica(topic, index)
+            if partition is None:
+                return False
+            return (partition, partition.leader_epoch) != stopped.get(index)
+
         return await self.deletions.delete_replicas(
-            topic, indexes, lambda index: hosted.pop(index, None), evidence
+            topic,
+            (index for index in indexes if not has_come_back(index)),
+            lambda index: hosted.pop(index, None),
+            evidence,
         )
 
     def _lead(self, partition: Partition, topic: TopicImage, state: PartitionImage) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minibroker.broker.partitions.role import NO_EPOCH, Follower
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.ids import TopicPartition
 from minibroker.kafka.protocol.messages.leader_and_isr import (
@@ -16,6 +17,9 @@ from minibroker.kafka.protocol.messages.leader_and_isr import (
 from tests.unit.broker.handlers.control_requests import EPOCH, Controlled
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from minibroker.broker.cluster.requests import SentTopic
     from tests.support.in_process import InProcessBroker, RawClient
 
 VERSIONS = range(8)
@@ -133,6 +137,43 @@ async def test_stale_epochs_are_refused_as_a_whole(
     answer = await client.call(deposed, version)
     code = ErrorCode.STALE_CONTROLLER_EPOCH
     assert results_of(answer, version) == (code, [code])
+
+
+@pytest.mark.parametrize("is_made_again", [True, False], ids=["another topic", "a later epoch"])
+async def test_a_request_that_waited_leaves_alone_what_came_meanwhile(
+    running: InProcessBroker,
+    controlled: Controlled,
+    client: RawClient,
+    monkeypatch: pytest.MonkeyPatch,
+    is_made_again: bool,
+) -> None:
+    """Another controller makes the topic again, or stops the replica in a later epoch. The next
+    topic's own request, of an earlier epoch, is a new one.
+    """
+    take_states = controlled.cluster.requests.take_states
+
+    async def take_slowly(topics: Collection[SentTopic]) -> None:
+        await take_states(topics)
+        if is_made_again:
+            await controlled.cluster.delete_topic("t")
+            await running.create_topic("t", 2)
+            return
+        partition = controlled.partitions.replica("t", 0)
+        assert partition is not None
+        partition.take_role(Follower(6, 10, leader=1))
+        controlled.partitions.stop_fetching(partition)
+
+    monkeypatch.setattr(controlled.cluster.requests, "take_states", take_slowly)
+    request = request_of(controlled, NEWEST, 5, replicas=(0,))
+    answer = await client.call(request, NEWEST)
+    code = ErrorCode.STALE_CONTROLLER_EPOCH
+    if is_made_again:
+        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert results_of(answer, NEWEST) == (0, [code])
+    replica = controlled.partitions.replica("t", 0)
+    assert replica is not None
+    assert replica.requested_epoch == NO_EPOCH
+    assert replica.is_stopped is not is_made_again
 
 
 async def test_a_stopped_replica_follows_again(controlled: Controlled, client: RawClient) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from minibroker.broker.cluster import paths
 from minibroker.broker.cluster.tree import Create
+from minibroker.broker.partitions import leaving_logs
 from minibroker.broker.partitions.manager import PartitionManager
 from minibroker.broker.partitions.role import Follower
 from minibroker.kafka.error_codes import ErrorCode
@@ -136,6 +137,28 @@ async def test_a_topic_is_looked_at_again_behind_the_deletion_of_another(
     assert replica is not None
     assert replica.topic_id == controlled.topic.topic_id
     assert replica.has_log
+
+
+async def test_a_replica_that_comes_back_before_its_turn_is_fenced(
+    controlled: Controlled, client: RawClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log of another partition is deleted first, and a slice is over behind it."""
+    partition = controlled.partitions.get("t", 1)
+
+    class Slice:
+        is_over = True
+
+        async def pause(self) -> None:
+            partition.take_role(Follower(6, 10, leader=1))
+
+    monkeypatch.setattr(leaving_logs, "TimeSlice", Slice)
+    request = request_of(controlled, NEWEST, deletes=True)
+    state = StopReplicaPartitionState(partition_index=1, leader_epoch=5, delete_partition=True)
+    request.topic_states[0].partition_states.append(state)
+    answer = await client.call(request, NEWEST)
+    assert codes_of(answer) == [0, ErrorCode.FENCED_LEADER_EPOCH]
+    assert controlled.partitions.replica("t", 1) is partition
+    assert controlled.logs() == ["t-1"]
 
 
 async def test_a_topic_with_a_mark_is_deleted(controlled: Controlled, client: RawClient) -> None:

@@ -272,6 +272,25 @@ async def test_a_request_to_delete_an_earlier_topic_leaves_the_log_of_its_namesa
     assert world.logs.logs == {}
 
 
+@pytest.mark.parametrize("index", [1, 2], ids=["a replica", "a replica that was not here"])
+async def test_a_replica_that_comes_back_before_its_turn_to_go_stays(
+    world: World, monkeypatch: pytest.MonkeyPatch, index: int
+) -> None:
+    """Between two of the logs that a request deletes, another controller gives one back."""
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    replica = partition_image(leader=5, epoch=3, replicas=(0, 5))
+    world.create("t", replica, replica, partition_image(leader=5, epoch=3, replicas=(5,)))
+    deletion = asyncio.create_task(world.manager.delete_replicas("t", [0, 1, 2], MARKED))
+    await asyncio.sleep(0)
+    assert list(world.logs.logs) == [("t", 1)]
+    world.change("t", index, partition_image(leader=5, epoch=4, replicas=(0, 5)))
+    assert await deletion == {0: None, 3 - index: None}
+    assert list(world.logs.logs) == [("t", index)]
+    partition = world.manager.replica("t", index)
+    assert partition is not None
+    assert partition.has_log
+
+
 def test_a_topic_of_the_same_name_begins_empty(world: World) -> None:
     world.create("t")
     world.append(b"x")
