@@ -180,10 +180,14 @@ class IsrKeeper:
     ) -> bool:
         """Change the ISR if the partition still has `role`; return whether it was changed.
 
-        Raises CoordinationError where the outcome is not known.
+        A partition that was given up keeps its epochs, and another topic of its name may have equal
+        ones. Raises CoordinationError where the outcome is not known.
         """
         current_role = partition.role
-        if (current_role.epoch, current_role.partition_epoch) != (role.epoch, role.partition_epoch):
+        if not partition.is_leader or (current_role.epoch, current_role.partition_epoch) != (
+            role.epoch,
+            role.partition_epoch,
+        ):
             return False
         name = TopicPartition(partition.topic, partition.index)
         requests = self._requests()

@@ -132,6 +132,20 @@ async def test_a_change_that_was_decided_on_an_older_state_is_dropped(
     assert not await keeper._try(partition, older, [0], {})
 
 
+async def test_a_change_for_a_topic_that_was_made_again_is_dropped(pair: Pair) -> None:
+    """The write failed, and is tried again. The next topic of the name has the same epochs."""
+    await pair.create()
+    keeper = pair.by_id[0].broker.replication.isr
+    partition = pair.on(0)
+    role = partition.role
+    await pair.by_id[0].broker.cluster.delete_topic("t")
+    await pair.create()
+    new_role = pair.on(0).role
+    assert (role.epoch, role.partition_epoch) == (new_role.epoch, new_role.partition_epoch)
+    assert not await keeper._try(partition, role, [0], {})
+    assert isr(pair) == [0, 1]
+
+
 async def test_a_change_is_dropped_where_the_state_changes_behind_the_decision(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
