@@ -142,8 +142,14 @@ class IsrChanges:
         names = list(to_write)
         for start in range(0, len(names), STATES_PER_WRITE):
             part = names[start : start + STATES_PER_WRITE]
-            results = await asyncio.gather(*(self._write(name, to_write[name]) for name in part))
-            outcomes.update(zip(part, results, strict=True))
+            results = await asyncio.gather(
+                *(self._write(name, to_write[name]) for name in part), return_exceptions=True
+            )
+            # All have ended: none changes the image once the lock is given back.
+            for name, outcome in zip(part, results, strict=True):
+                if isinstance(outcome, BaseException):
+                    raise outcome
+                outcomes[name] = outcome
         return outcomes
 
     async def _write(self, name: TopicPartition, state: PartitionState) -> Outcome:

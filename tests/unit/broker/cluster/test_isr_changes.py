@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING
 
@@ -12,12 +13,15 @@ from minibroker.broker.cluster.codecs import RECOVERING, PartitionState, encode_
 from minibroker.broker.cluster.image import PartitionImage
 from minibroker.broker.cluster.isr_changes import IsrChange, altered_state
 from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import CoordinationError
 from minibroker.kafka.ids import TopicPartition
 from tests.support.cluster import add_broker, add_topic_of_kafka, stop_following
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from minibroker.broker.cluster.cluster import Cluster
-    from minibroker.broker.cluster.tree import Tree
+    from minibroker.broker.cluster.tree import Operation, Tree
 
 NAME = TopicPartition("t", 0)
 
@@ -120,6 +124,38 @@ async def test_isrs_are_written_and_applied(cluster: Cluster, cluster_tree: Tree
     assert list(outcomes.values()).count(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) == 2
     data, stat = await cluster_tree.get(paths.partition_state("t", 0))
     assert (json.loads(data)["isr"], stat.version) == ([2, 0], 1)
+
+
+async def test_the_lock_is_held_until_each_write_has_ended(
+    cluster: Cluster, cluster_tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One fails at once, and the other one takes long."""
+    await add_broker(cluster, cluster_tree, 2)
+    for topic in ("t", "u"):
+        await add_topic_of_kafka(cluster, cluster_tree, topic, [2, 0], isr=[2])
+    multi = cluster_tree.multi
+    has_begun, may_end = asyncio.Event(), asyncio.Event()
+
+    async def write(operations: Sequence[Operation]) -> list[str | int]:
+        if any(operation.path.startswith(paths.topic("t")) for operation in operations):
+            raise CoordinationError("no answer")
+        has_begun.set()
+        await may_end.wait()
+        return await multi(operations)
+
+    monkeypatch.setattr(cluster_tree, "multi", write)
+    change = IsrChange(0, 0, [2, 0])
+    writing = asyncio.create_task(
+        cluster.leadership.alter_isrs(2, {NAME: change, TopicPartition("u", 0): change})
+    )
+    await has_begun.wait()
+    for _ in range(10):  # more turns than the error needs
+        await asyncio.sleep(0)
+    assert not writing.done()
+    may_end.set()
+    with pytest.raises(CoordinationError):
+        await writing
+    assert cluster.image.topics["u"].partitions[0].isr == [2, 0]
 
 
 async def test_a_state_that_somebody_wrote_meanwhile_is_read_again(
