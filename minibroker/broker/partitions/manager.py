@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from minibroker.broker.storage.partition_log import PartitionLog
     from minibroker.broker.worker import Workers
     from minibroker.kafka.errors import MinibrokerError
+    from minibroker.kafka.ids import TopicId
 
 logger = logging.getLogger(__name__)
 
@@ -547,7 +548,7 @@ class PartitionManager(ClusterListener):
         state = topic.partitions[index]
         partition = self.replica(topic.name, index)
         if partition is not None and partition.topic_id == ZERO_TOPIC_ID:
-            partition.topic_id = topic.topic_id  # it may be older than the id
+            self._take_topic_id(partition, topic.topic_id)
         if state.leader == self._broker_id:
             self._lead(partition or self._add(topic.name, index, topic.topic_id), topic, state)
         elif self._broker_id not in state.replicas:
@@ -555,6 +556,22 @@ class PartitionManager(ClusterListener):
                 self._leave(partition, topic, index, state)
         else:
             self._follow(partition or self._add(topic.name, index, topic.topic_id), topic, state)
+
+    def _take_topic_id(self, partition: Partition, topic_id: TopicId) -> None:
+        """Give a partition, and its log's directory, the id of a topic that is older than its id.
+
+        Without it in the directory a start would take the log for one of any topic of this name.
+        Source: Kafka ReplicaManager.becomeLeaderOrFollower, UnifiedLog.assignTopicId.
+        """
+        partition.topic_id = topic_id
+        if not partition.has_log:
+            return
+        try:
+            partition.log.place.assign_topic_id(topic_id)
+        except KafkaError as error:
+            logger.error("%s", error)
+        except StorageError as error:
+            self.appends.log_failed(partition, error)
 
     def _leave(
         self, partition: Partition, topic: TopicImage, index: int, state: PartitionImage

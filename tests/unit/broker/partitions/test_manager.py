@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from minibroker.broker.cluster.image import TopicImage
 from minibroker.broker.partitions.role import Follower, Leader
+from minibroker.broker.storage.partition_metadata import read_metadata
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, StorageError
-from minibroker.kafka.ids import TopicPartition
+from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicId, TopicPartition
 from tests.support.in_process import START_MS, batch_of
 from tests.support.logs import append_records
 from tests.unit.broker.partitions.conftest import Claim, code_of, partition_image
@@ -251,6 +253,27 @@ def test_a_follower_begins_with_the_checkpointed_high_watermark(
     assert replica.high_watermark == expected
     world.change("t", 0, partition_image(epoch=3))
     assert replica.high_watermark == 2
+
+
+@pytest.mark.parametrize("old_id", [ZERO_TOPIC_ID, b"\3" * 16])
+def test_a_log_gets_the_id_that_its_topic_gets(
+    world: World, caplog: pytest.LogCaptureFixture, old_id: bytes
+) -> None:
+    """The topic is older than its id. A start would take a log without one for any topic's."""
+    topic = TopicImage("t", TopicId(ZERO_TOPIC_ID), [partition_image()])
+    world.image.topics["t"] = topic
+    world.manager.on_topic_created(topic)
+    log = world.partition().log
+    log.place.assign_topic_id(TopicId(old_id))
+    new_id = TopicId(b"\2" * 16)
+    new_topic = TopicImage("t", new_id, topic.partitions)
+    world.image.topics["t"] = world.image.topic_by_id[new_id] = new_topic
+    world.manager.on_leadership(new_topic, 0)
+    is_other_topic = old_id != ZERO_TOPIC_ID
+    expected_id = old_id if is_other_topic else new_id
+    assert read_metadata(world.files, log.directory) == expected_id
+    assert ("belongs to topic id" in caplog.text) is is_other_topic
+    assert world.partition().topic_id == new_id
 
 
 def test_a_follower_learns_its_topics_configuration(world: World) -> None:
