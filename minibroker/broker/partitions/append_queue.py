@@ -113,7 +113,9 @@ class Flusher:
             logger.error("partition %s: %s", partition, error)
         elif ended.task is not None:
             ended.task.apply()
-            if ended.task.place is not partition.log.place:
+            place = partition.log.place
+            is_same_log = ended.task.place is place and ended.task.is_current
+            if not (is_same_log or place.is_deleted):
                 self._repeat(partition, ended)
                 return
         # Without an error it may have been passed by: the directory failed, or the topic is gone.
@@ -131,7 +133,9 @@ class Flusher:
             flushing.end()
 
     def _repeat(self, partition: Partition, ended: _SyncRound) -> None:
-        """Sync the copy of a partition that moved to another log directory meanwhile."""
+        """Sync a partition again that moved to another log directory meanwhile, or was cut: what it
+        has there now may be other records.
+        """
         joined = self._next.setdefault(partition, _SyncRound())
         joined.answers[:0] = ended.answers
         joined.waiting[:0] = ended.waiting

@@ -231,6 +231,26 @@ async def test_a_log_that_moved_meanwhile_is_synced_where_it_is(
     assert world.partition().high_watermark == 1
 
 
+async def test_a_log_that_was_cut_meanwhile_is_synced_again(world: World, worker: Worker) -> None:
+    """Another broker led in between. A sync that began before has not seen the new record."""
+    partition = world.partition()
+    world.append(b"a")
+    world.manager.commit()
+    world.change("t", 0, partition_image(leader=5, epoch=1, replicas=(0, 5)))
+    world.manager.truncate(partition, 0)
+    world.change("t", 0, partition_image(epoch=2))
+    world.manager.appends.flushing = None
+    world.append(b"b")
+    world.manager.commit()
+    waiting = _flushing_of(world)
+    worker.run_one()
+    assert not waiting.future.done()
+    assert (partition.high_watermark, partition.log.recovery_point) == (0, 0)
+    worker.run_one()
+    assert waiting.future.done()
+    assert (partition.high_watermark, partition.log.recovery_point) == (1, 1)
+
+
 async def test_several_partitions_are_waited_for_together(world: World, worker: Worker) -> None:
     world.dynamic.set_topic("u", {"flush.messages": "1"})
     world.create("u")
