@@ -271,7 +271,7 @@ class LogCleaner:
 
     def _ended(self, end: RoundEnd) -> None:
         """Take note, on the loop, that the round is over. Its result counts no more when the logs
-        are closed.
+        are closed, nor for a log that was cut behind the last swap: it may have other records.
         """
         if self._is_closed:
             return
@@ -279,7 +279,7 @@ class LogCleaner:
             self._round.join()
             self._round = None
         log = end.work.log
-        if end.end_offset is not None and not log.place.is_deleted:
+        if end.end_offset is not None and end.work.is_current:
             log.note_cleaned(end.end_offset)
             self._logs.checkpoint_cleaned_later(log)
             self._note_round(end, end.end_offset)

@@ -123,9 +123,13 @@ class Round(NamedTuple):
 
         Called on the log's thread. False: nothing changed. Raises StorageError.
         """
-        log = self.log
-        is_as_it_was = not log.place.is_deleted and log.place.generation == self.generation
-        return is_as_it_was and replace_segments(log, cleaned, old)
+        return self.is_current and replace_segments(self.log, cleaned, old)
+
+    @property
+    def is_current(self) -> bool:
+        """Return whether the log has the records that the round was made for."""
+        place = self.log.place
+        return not place.is_deleted and place.generation == self.generation
 
 
 class RoundStats:

@@ -407,6 +407,24 @@ def test_truncation_takes_the_clean_offset_back(world: World) -> None:
     assert log.clean_offset == 4
 
 
+def test_a_log_that_is_cut_behind_the_last_swap_is_not_taken_for_clean(world: World) -> None:
+    """A follower's log grows anew before the loop hears that the round has ended."""
+    log = world.log()
+    fill(log)
+    log.roll()
+    world.cleaner.look()
+    world.calls.get(timeout=WAIT_S)()  # the swap
+    ended = world.calls.get(timeout=WAIT_S)
+    log.truncate_to(5)
+    for number in range(5):
+        put(log, (b"b", b"%d" % number))
+    log.roll()
+    ended()
+    world.turn_until_done()
+    assert values_of(log) == [b"4"]
+    assert log.clean_offset == 10
+
+
 def test_a_look_is_made_in_steps_of_one_log(tmp_path: Path) -> None:
     """Between two steps the loop serves clients; logs may go meanwhile, and be appended to."""
     world = World(tmp_path)
