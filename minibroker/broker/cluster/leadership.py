@@ -94,10 +94,15 @@ class Leadership:
             return await self._controller.shut_down(broker_id, broker_epoch)
 
     async def replicas_failed(
-        self, partitions: Collection[TopicPartition], *, broker_id: int | None = None
+        self,
+        partitions: Collection[TopicPartition],
+        *,
+        broker_id: int | None = None,
+        broker_epoch: int | None = None,
     ) -> None:
         """Tell the cluster that the log directory with a broker's replicas of these partitions
-        failed. None: this broker's.
+        failed. None: this broker's. `broker_epoch`: of the registration in which the broker said
+        so, None for any; a broker that was started again since may have its disk back.
 
         The controller gives them another leader, or none; another broker that is controller is told
         as Kafka's brokers tell it. Raises CoordinationError.
@@ -105,6 +110,9 @@ class Leadership:
         context = self._context
         async with context.lock:
             failed = context.broker_id if broker_id is None else broker_id
+            broker = context.updater.image.brokers.get(failed)
+            if broker_epoch is not None and (broker is None or broker.epoch != broker_epoch):
+                return
             await context.updater.note_failed_replicas(failed, partitions)
             if self._election.is_controller:
                 await self._controller.settle({name.topic for name in partitions})

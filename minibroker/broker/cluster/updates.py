@@ -351,8 +351,13 @@ class ImageUpdater:
         return name in self.image.hidden_topics and self.image.hidden_topics[name] == topic_id
 
     def show(self, name: str) -> bool:
-        """Let a hidden topic into the image again; return whether it was hidden."""
-        return self.image.hidden_topics.pop(name, None) is not None
+        """Let a hidden topic into the image again; return whether it was hidden. The name may get
+        another topic: replicas that failed meanwhile are none of its.
+        """
+        is_hidden = self.image.hidden_topics.pop(name, None) is not None
+        if is_hidden:
+            self.failed_replicas.forget_topic(name)
+        return is_hidden
 
     async def begin_with_topic(self, topic: TopicImage) -> None:
         """Do `apply_topic` for a topic that the image does not have, while nobody is served yet:
@@ -436,7 +441,7 @@ class ImageUpdater:
         Returns how many partitions the topic had.
         """
         image = self.image
-        image.hidden_topics.pop(topic.name, None)
+        self.show(topic.name)
         old_topic = image.topics.get(topic.name)
         if old_topic is not None and not _is_same(old_topic, topic):
             self.withdraw_topic(topic.name)  # another topic has its name now
@@ -484,7 +489,7 @@ class ImageUpdater:
 
     def _take_out(self, name: str) -> TopicImage | None:
         """Take a topic out of the image, its config too; return it, None if it is not there."""
-        self.image.hidden_topics.pop(name, None)
+        self.show(name)
         topic = self.image.topics.pop(name, None)
         if topic is None:
             return None

@@ -277,11 +277,14 @@ class PartitionManager(ClusterListener):
     def take_offline(self, lost: Collection[TopicPartition]) -> None:
         """Answer KAFKA_STORAGE_ERROR for these partitions from now on: their directory failed.
 
-        Answers that claim staged appends fail with the next `commit`.
+        Answers that claim staged appends fail with the next `commit`. A log without a partition may
+        be one of a topic that is being deleted, whose name is free for another one soon.
         """
         self._tell_roles_change()
         for topic, index in lost:
-            partition = self.replica(topic, index) or self._add(topic, index, ZERO_TOPIC_ID)
+            partition = self.replica(topic, index)
+            if partition is None:
+                partition = self._add(topic, index, self.deletions.id_of(topic))
             partition.lose_directory()
             partition.wake()
 

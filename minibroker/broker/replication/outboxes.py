@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.broker.cluster.image import NO_LEADER, PartitionImage
@@ -153,7 +154,7 @@ class Outboxes(ClusterListener):
             stopping_brokers=lambda: self._cluster.stopping_brokers,
             listener=self._config.inter_broker_listener_name,
             protocol=self._config.inter_broker_protocol,
-            on_offline=self._replicas_failed,
+            on_offline=partial(self._replicas_failed, broker.epoch),
         )
         hears_all = self._hears_all(broker)
         recipient = self._outboxes[broker.id] = _Recipient(broker.epoch, outbox, hears_all)
@@ -217,8 +218,13 @@ class Outboxes(ClusterListener):
         if not task.cancelled() and task.exception() is not None:
             logger.error("a change could not be told: %s", task.exception())
 
-    def _replicas_failed(self, broker_id: int, names: list[TopicPartition]) -> None:
-        self._run(self._cluster.leadership.replicas_failed(names, broker_id=broker_id))
+    def _replicas_failed(
+        self, broker_epoch: int, broker_id: int, names: list[TopicPartition]
+    ) -> None:
+        work = self._cluster.leadership.replicas_failed(
+            names, broker_id=broker_id, broker_epoch=broker_epoch
+        )
+        self._run(work)
 
     # The image.
 

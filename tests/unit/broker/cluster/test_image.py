@@ -226,6 +226,16 @@ def test_a_replica_that_failed_is_offline_in_its_partition_only(updater: ImageUp
     assert [partition.offline for partition in partitions] == [[], [2], []]
 
 
+async def test_a_replica_that_fails_while_its_topic_goes_is_none_of_the_next_topic(
+    updater: ImageUpdater,
+) -> None:
+    await updater.apply_topic(topic(updater, ID_A, 1))
+    updater.begin_deletion(updater.image.topics["t"], MARKED)
+    await updater.note_failed_replicas(2, [TopicPartition("t", 0)])
+    updater.delete_topic("t", MARKED)
+    assert topic(updater, ID_B, 1).partitions[0].offline == []
+
+
 def test_partition_without_state(updater: ImageUpdater) -> None:
     assignment = TopicAssignment(ID_A, {0: [1, 9]}, {0: [9]}, {})
     (partition,) = updater.known_partitions("t", assignment, [None])

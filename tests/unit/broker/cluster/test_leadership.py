@@ -91,6 +91,17 @@ async def test_the_controller_hears_of_a_failed_directory(two: Two) -> None:
     await eventually(lambda: requests == [1])
 
 
+async def test_a_broker_that_was_started_again_has_its_disks(two: Two) -> None:
+    """It told of a failed one in its former registration, and the lock was not free."""
+    controller, _ = two
+    epoch = controller.image.brokers[1].epoch
+    leadership = controller.leadership
+    await leadership.replicas_failed([NAME], broker_id=1, broker_epoch=epoch - 1)
+    assert controller.image.topics["t"].partitions[0].offline == []
+    await leadership.replicas_failed([NAME], broker_id=1, broker_epoch=epoch)
+    assert controller.image.topics["t"].partitions[0].offline == [1]
+
+
 # Leaders return to preferred replicas by themselves.
 
 

@@ -26,13 +26,12 @@ from tests.support.in_process import InProcessBroker, ManualClock, batch_of
 from tests.support.logs import values_of
 from tests.support.turns import Turns
 from tests.support.waiting import eventually
-from tests.unit.broker.partitions.conftest import code_of, partition_image
+from tests.unit.broker.partitions.conftest import World, code_of, partition_image
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from minibroker.broker.worker import Done
-    from tests.unit.broker.partitions.conftest import World
 
 
 def deletion_of(world: World, count: int) -> LogDeletion:
@@ -239,6 +238,29 @@ async def test_a_replica_in_a_failed_directory_is_not_deleted(world: World) -> N
     errors = await world.manager.delete_replicas("t", [0, 1], MARKED)
     assert errors[0] is None
     assert isinstance(errors[1], StorageError)
+
+
+async def test_a_directory_that_fails_while_a_topic_goes_is_no_business_of_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A large topic goes in slices. The next one of its name has no log in the failed directory."""
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    (tmp_path / "other").mkdir()
+    world = World(tmp_path, [str(tmp_path / "other")])
+    topic = world.create("t", *[partition_image()] * (DELETED_AT_ONCE + 1))
+    world.delete("t")
+    world.image.hidden_topics["t"] = topic.topic_id
+    lost = world.logs.fail_directory(str(tmp_path / "other"))
+    assert lost
+    world.manager.take_offline(lost)
+    del world.image.hidden_topics["t"]
+    other = TopicImage("t", TopicId(b"\2" * 16), topic.partitions)
+    world.image.topics["t"] = world.image.topic_by_id[other.topic_id] = other
+    world.manager.begin()
+    world.manager.on_topic_created(other)
+    assert world.manager.lost == []
+    assert all(world.partition("t", index).is_leader for index in range(len(topic.partitions)))
+    world.logs.close()
 
 
 def test_a_log_that_nobody_leads_goes_with_its_topic(world: World) -> None:

@@ -324,6 +324,17 @@ async def test_a_broker_that_was_away_deletes_the_logs_of_a_deleted_topic(pair: 
     assert started.broker.cluster.image.topics == {}
 
 
+async def test_a_failed_disk_of_a_former_registration_is_no_news(controlled: Controlled) -> None:
+    await controlled.add_kafka()
+    await controlled.cluster.create_topic("t", assignment={0: [0, KAFKA]})
+    former_outbox = controlled.outboxes._outboxes[KAFKA].outbox
+    await controlled.remove_kafka()
+    await controlled.add_kafka()
+    former_outbox._on_offline(KAFKA, [TopicPartition("t", 0)])
+    await eventually(lambda: not controlled.outboxes._tasks)
+    assert controlled.cluster.image.topics["t"].partitions[0].offline == []
+
+
 async def test_another_replica_leads_when_a_log_directory_of_the_leader_fails(pair: Pair) -> None:
     await pair.create(leader=1)
     name = TopicPartition("t", 0)
