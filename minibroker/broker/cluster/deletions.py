@@ -223,6 +223,13 @@ class Deletions:
         return TopicImage(name, assignment.topic_id or ZERO_TOPIC_ID, await collect(partitions))
 
     def _go_on(self, deletion: Deletion) -> None:
+        """Ask the brokers that are to be asked; where all have deleted, delete the nodes."""
+        self._ask(deletion)
+        if not deletion.running_on and not deletion.remaining_holders:
+            # The tree went away before the nodes did.
+            self._run(deletion, self._context.broker_id, _have_deleted)
+
+    def _ask(self, deletion: Deletion) -> None:
         """Ask the brokers that have not been asked since they registered."""
         own = self._context.broker_id
         for broker in self._context.updater.image.brokers.values():
@@ -236,8 +243,6 @@ class Deletions:
                 self._run(deletion, own, partial(self._delete_own, deletion.topic))
             elif (answer := self.ask_broker(broker.id, deletion.topic)) is not None:
                 self._run(deletion, broker.id, partial(_result_of, answer))
-        if not deletion.running_on and not deletion.remaining_holders:
-            self._run(deletion, own, _have_deleted)  # the tree went away before the nodes did
 
     def _run(self, deletion: Deletion, broker_id: int, work: Callable[[], Awaitable[bool]]) -> None:
         """Have a broker's replicas deleted in a task of its own; the last one deletes the nodes."""
@@ -269,6 +274,8 @@ class Deletions:
             deletion.running_on.discard(broker_id)
             if not deletion.running_on & deletion.holders:
                 deletion.wake()
+        if self._under_way.get(name) is deletion:
+            self._ask(deletion)  # it may have been started again before its question ended
 
     async def _delete_own(self, topic: TopicImage) -> bool:
         """Delete this broker's replicas; return False where some are in offline log directories.

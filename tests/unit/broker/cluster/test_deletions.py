@@ -346,6 +346,24 @@ async def test_a_broker_that_dies_before_it_answers_is_asked_again(others: Other
     await others.until_gone()
 
 
+async def test_a_broker_that_is_back_before_its_question_ends_is_asked_again(
+    others: Others,
+) -> None:
+    deletion = asyncio.create_task(others.cluster.delete_topic("t"))
+    await eventually(lambda: len(others.asked_epochs) == 2)
+    question = others.asked_epochs[others.brokers_asked().index(1)][1]
+    await others.remove(1)
+    await others.add(1)
+    await others.add(3)
+    await eventually(lambda: 3 in others.brokers_asked())
+    assert others.brokers_asked().count(1) == 1
+    question.cancel()
+    await deletion
+    await eventually(lambda: others.brokers_asked().count(1) == 2)
+    others.answer(1)
+    await others.until_gone()
+
+
 async def test_a_broker_that_could_not_delete_is_asked_again_when_it_was_restarted(
     others: Others,
 ) -> None:
