@@ -79,4 +79,15 @@ class RestApi:
             return await operation.run(self._scope, ControlCall(request, part, query, checked))
         except KafkaError as error:
             status = _STATUSES.get(error.code, HTTPStatus.CONFLICT)
-            raise HttpError(status, str(error)) from None
+            raise HttpError(status, _sentence_of(error, operation, part)) from None
+
+
+def _sentence_of(error: KafkaError, operation: ControlOperation, part: str) -> str:
+    """Return the text of an error. Kafka's own answers do not name a topic that is not there."""
+    if (
+        error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        and error.detail in (None, error.code.name)
+        and operation.path.startswith("/topics/{topic}")
+    ):
+        return f"there is no topic {part!r:.300}"
+    return str(error)

@@ -141,3 +141,18 @@ def test_a_topic_is_made_by_the_controller_whichever_broker_is_asked() -> None:
             assert control.ask("DELETE", "/topics/orders")[0] == 200
             images = [node.app.cluster.image for node in cluster._nodes.all]
             assert all("orders" not in image.topics for image in images)
+
+
+def test_each_way_names_a_topic_that_is_not_there(control: Control) -> None:
+    """The console asks several of them at once, and shows what one of them says."""
+    for method, path, body in (
+        ("GET", "", None),
+        ("DELETE", "", None),
+        ("POST", "/partitions", {"count": 3}),
+        ("GET", "/configs", None),
+        ("POST", "/configs", {"set": {"retention.ms": "1"}}),
+        ("GET", "/records", None),
+    ):
+        status, answer = control.ask(method, f"/topics/other{path}", body)
+        assert status == 404, (method, path)
+        assert "topic 'other'" in answer["error"], (method, path)
