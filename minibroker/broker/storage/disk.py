@@ -240,5 +240,8 @@ class Disk:
             return
 
     def close(self) -> None:
+        """Close all files; tasks that were not handed over are dropped."""
+        for disk in self._directories.values():
+            disk.gathered.drop()
         self.handles.close()
         self.windows.close()

@@ -54,6 +54,12 @@ class Gathered:
             tasks, self._tasks = self._tasks, []
             self._worker.run_later(partial(_run_all, tasks))
 
+    def drop(self) -> None:
+        """Forget what is gathered, as a kill does: the next broker of the process may have other
+        logs at these paths.
+        """
+        self._tasks = []
+
 
 def _run_all(tasks: list[Callable[[], None]]) -> None:
     """Run all tasks. Raises the first error of one, behind the last one."""

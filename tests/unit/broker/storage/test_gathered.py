@@ -116,8 +116,8 @@ def test_a_task_that_fails_keeps_no_other_one_from_its_turn(loop: Loop) -> None:
 
 
 @pytest.fixture
-def new_log(tmp_path: Path, loop: Loop) -> Iterator[Callable[[], PartitionLog]]:
-    """Makes a log whose topic id is gathered."""
+def manager(tmp_path: Path, loop: Loop) -> Iterator[LogManager]:
+    """Yield the logs of a broker; topic ids of new ones are gathered."""
     settings = config()
     disk = Disk(REAL_FILES, Workers.by(Caller()), call_later=loop.call_later)
     manager = LogManager(
@@ -125,8 +125,14 @@ def new_log(tmp_path: Path, loop: Loop) -> Iterator[Callable[[], PartitionLog]]:
     )
     manager.open()
     manager.load()
-    yield lambda: manager.create_log("t", 0, TOPIC_ID, settings)
+    yield manager
     abandon(manager)
+
+
+@pytest.fixture
+def new_log(manager: LogManager) -> Callable[[], PartitionLog]:
+    """Makes a log whose topic id is gathered."""
+    return lambda: manager.create_log("t", 0, TOPIC_ID, config())
 
 
 def test_a_new_directory_has_its_topic_id_after_a_moment(
@@ -145,3 +151,13 @@ def test_the_topic_id_is_on_its_way_before_the_first_record(
     """As with Kafka's `UnifiedLog.append`: else the records could become another topic's."""
     append(new_log(), b"a")
     assert read_metadata(REAL_FILES, str(tmp_path / "t-0")) == TOPIC_ID
+
+
+def test_a_broker_that_was_killed_writes_no_topic_id(
+    tmp_path: Path, loop: Loop, manager: LogManager, new_log: Callable[[], PartitionLog]
+) -> None:
+    """The next one of the process may have another topic's log at this path."""
+    new_log()
+    manager.disk.close()
+    loop.let_time_pass()
+    assert read_metadata(REAL_FILES, str(tmp_path / "t-0")) is None
