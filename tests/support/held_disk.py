@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 from typing import TYPE_CHECKING, Any
 
 from minibroker.broker.partitions.append_queue import Flusher
@@ -59,15 +60,19 @@ class HeldDisk(Caller):
 
 
 def refuse_second_write(patch: pytest.MonkeyPatch) -> None:
-    """Let the second append from now on fail with an I/O error."""
+    """Let the second append from now on fail with an I/O error. A log is written by the thread of
+    the loop, which calls this; a worker may write `partition.metadata` meanwhile.
+    """
     pwritev = Files.pwritev
+    loop_thread = threading.get_ident()
     count = 0
 
     def write(*arguments: Any) -> int:
         nonlocal count
-        count += 1
-        if count == 2:
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        if threading.get_ident() == loop_thread:
+            count += 1
+            if count == 2:
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
         return pwritev(*arguments)
 
     patch.setattr(Files, "pwritev", staticmethod(write))
