@@ -86,7 +86,7 @@ def _sentence_of(error: KafkaError, operation: ControlOperation, part: str) -> s
     """Return the text of an error. Kafka's own answers do not name a topic that is not there."""
     if (
         error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        and error.detail in (None, error.code.name)
+        and error.detail is None
         and operation.path.startswith("/topics/{topic}")
     ):
         return f"there is no topic {part!r:.300}"

@@ -85,5 +85,4 @@ def _ignore_reason(_: str) -> None:
 def check_code(code: int, detail: str | None) -> None:
     """Raise KafkaError for an error code of an answer that is not 0."""
     if code:
-        error = ErrorCode(code)
-        raise KafkaError(error, detail or error.name)
+        raise KafkaError(ErrorCode(code), detail or None)

@@ -112,9 +112,7 @@ def _error_of(partitions: PartitionManager, broker_id: int, item: _RequestedStat
     if partition is not None:
         if partition.is_lost:
             return ErrorCode.KAFKA_STORAGE_ERROR
-        if ZERO_TOPIC_ID not in (item.topic_id, partition.topic_id) and (
-            partition.topic_id != item.topic_id
-        ):
+        if not may_be_same_topic(partition.topic_id, item.topic_id):
             return ErrorCode.INCONSISTENT_TOPIC_ID
         is_known = state.leader_epoch <= partition.requested_epoch
         if is_known or state.leader_epoch < partition.leader_epoch:

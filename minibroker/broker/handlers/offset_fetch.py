@@ -28,7 +28,7 @@ from minibroker.broker.security.acls import Operation, ResourceType
 from minibroker.broker.slices import TimeSlice, gather, run_with_pauses
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CoordinationError, KafkaError
-from minibroker.kafka.ids import ZERO_TOPIC_ID
+from minibroker.kafka.ids import may_be_same_topic
 from minibroker.kafka.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -174,7 +174,7 @@ def _check_reader(group: Group | None, group_request: OffsetFetchRequestGroup) -
 
 def _is_of(committed: CommittedOffset, topic_id: bytes) -> bool:
     """Return whether the offset belongs to the requested topic, as far as both have an id."""
-    return ZERO_TOPIC_ID in (committed.topic_id, topic_id) or committed.topic_id == topic_id
+    return may_be_same_topic(committed.topic_id, topic_id)
 
 
 def _all_topics(

@@ -5,28 +5,24 @@ Every asynchronous test of this folder runs on both loops: uvloop and asyncio's 
 
 from __future__ import annotations
 
-import asyncio
 import json
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import uvloop
 
 from minibroker.control.access import Access
 from minibroker.control.api import ControlApi
 from minibroker.control.server import HttpServer
 from minibroker.testing import Broker, Cluster
+from tests.support import loops
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from email.message import Message
 
-
-def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
-    """Makes the loop of the test."""
-    return {"uvloop": uvloop.new_event_loop, "asyncio": asyncio.new_event_loop}
+pytest_asyncio_loop_factories = loops.pytest_asyncio_loop_factories
 
 
 class Control:

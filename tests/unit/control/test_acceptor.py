@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from minibroker.acceptor import Acceptor
+from tests.support.loops import last_bytes
 from tests.support.waiting import eventually
 
 
@@ -41,14 +42,6 @@ class Visitor(asyncio.Protocol):
         self.transport = transport
 
 
-async def received(client: socket.socket) -> bytes:
-    """Return the next bytes, none at the end of the connection, whichever it is."""
-    try:
-        return await asyncio.wait_for(asyncio.get_running_loop().sock_recv(client, 1), timeout=60)
-    except ConnectionResetError:
-        return b""
-
-
 @pytest.mark.parametrize("turns", range(8))
 async def test_a_client_that_comes_at_the_end_is_served_or_closed(turns: int) -> None:
     visitors = Visitors()
@@ -63,7 +56,7 @@ async def test_a_client_that_comes_at_the_end_is_served_or_closed(turns: int) ->
             assert (visitor.transport is None) <= (visitor in visitors.dropped)
             if visitor.transport is not None:
                 visitor.transport.abort()
-        assert await received(client) == b""
+        assert await last_bytes(client) == b""
     assert not visitors.acceptor.is_listening
 
 

@@ -11,6 +11,7 @@ import pytest
 from minibroker.client.settings import client_settings
 from minibroker.proxy.proxy import KafkaProxy
 from minibroker.rig.faults import Fault
+from tests.support.loops import last_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,12 +37,6 @@ async def test_a_kill_ends_a_client_that_comes(kafka: str, turns: int) -> None:
         for _ in range(turns):
             await asyncio.sleep(0)
         await proxy.add(Fault(broker="killed"))
-        try:
-            last_bytes = await asyncio.wait_for(
-                asyncio.get_running_loop().sock_recv(client, 1), timeout=60
-            )
-        except ConnectionResetError:
-            last_bytes = b""
-    assert last_bytes == b""
+        assert await last_bytes(client) == b""
     assert proxy.connection_count == 0
     await proxy.stop()

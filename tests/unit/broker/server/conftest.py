@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
-import uvloop
 
 from minibroker.broker.handlers import create_topics
+from tests.support import loops
 from tests.support.in_process import InProcessBroker
 from tests.unit.broker.server.gate import Gate
 
@@ -18,10 +17,7 @@ if TYPE_CHECKING:
 
     from minibroker.clock import Clock
 
-
-def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
-    """Makes the loop of the test."""
-    return {"uvloop": uvloop.new_event_loop, "asyncio": asyncio.new_event_loop}
+pytest_asyncio_loop_factories = loops.pytest_asyncio_loop_factories
 
 
 @pytest.fixture
