@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from minibroker.broker.config.listeners import Listener
     from minibroker.broker.handlers.common.context import Services
     from minibroker.broker.quotas.rate import Rate
+    from minibroker.broker.resolver import Resolver
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ class ConnectionLimits:
         self._of_listeners: tuple[BrokerConfig, dict[str, _ListenerLimits]] = (services.config, {})
         """The settings that were read last, and the limits of listeners in them, by name."""
         self._overrides: tuple[dict[str, int], dict[str, int]] = ({}, {})
-        """The setting that was resolved last, and its limits by address."""
+        """The value of the setting that was resolved last, and its limits by address."""
         self._room = asyncio.Event()
         """Set when there may be more places than before."""
 
@@ -131,10 +131,14 @@ class ConnectionLimits:
         return self.is_protected(listener) or total < self._services.config.max_connections
 
     async def wait_for_room(self, listener: Listener) -> None:
-        """Return when a connection of this listener may take a place; it is still free then."""
+        """Return when a connection of this listener may take a place; it is still free then, and
+        the limit of its address is known.
+        """
+        await self._resolve_overrides()
         while not self._has_room(listener):
             self._room.clear()
             await self._room.wait()
+            await self._resolve_overrides()
 
     async def wait_for_departure(self, timeout_s: float) -> None:
         """Return when a connection has ended, or after `timeout_s`."""
@@ -165,10 +169,7 @@ class ConnectionLimits:
         """Return whether the address has as many connections as `max.connections.per.ip` and its
         overrides allow.
         """
-        config = self._services.config
-        limit = config.max_connections_per_ip
-        if config.max_connections_per_ip_overrides:
-            limit = self._overrides_of(config.max_connections_per_ip_overrides).get(host, limit)
+        limit = self._overrides[1].get(host, self._services.config.max_connections_per_ip)
         if self._per_host[host] < limit:
             return False
         self._services.metrics.refused_connections += 1
@@ -179,21 +180,27 @@ class ConnectionLimits:
         )
         return True
 
-    def _overrides_of(self, overrides: dict[str, int]) -> dict[str, int]:
-        """Return the overrides by address; as in Kafka a name is looked up once per setting."""
-        if self._overrides[0] is not overrides:
-            self._overrides = (overrides, _by_address(overrides))
-        return self._overrides[1]
+    async def _resolve_overrides(self) -> None:
+        """Find the addresses of the overrides in force; a name is looked up once per value.
+
+        New connections wait for a slow name server meanwhile, so nobody comes in past a limit.
+        Source: Kafka ConnectionQuotas, which looks names up when it is made, and at a change.
+        """
+        while (overrides := self._services.config.max_connections_per_ip_overrides) != (
+            self._overrides[0]
+        ):
+            limits = await _by_address(overrides, self._services.resolver)
+            self._overrides = (overrides, limits)
 
 
-def _by_address(overrides: dict[str, int]) -> dict[str, int]:
+async def _by_address(overrides: dict[str, int], resolver: Resolver) -> dict[str, int]:
     """Return `max.connections.per.ip.overrides` by address: a host name gives all its addresses."""
     limits: dict[str, int] = {}
     for name, limit in overrides.items():
         try:
-            addresses = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
-        except OSError as error:
+            addresses = await resolver.addresses(name)
+        except (OSError, UnicodeError) as error:
             logger.warning("max.connections.per.ip.overrides: no address of %s: %s", name, error)
             continue
-        limits.update((host_address(str(address[0])), limit) for *_, address in addresses)
+        limits.update((host_address(address), limit) for address in addresses)
     return limits

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import socket
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.name_server import SlowNameServer
 from tests.support.open_storage import storage_closed
 
 if TYPE_CHECKING:
@@ -16,3 +18,11 @@ if TYPE_CHECKING:
 def _closed_storage() -> Iterator[None]:
     with storage_closed():
         yield
+
+
+@pytest.fixture
+def name_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowNameServer]:
+    server = SlowNameServer()
+    monkeypatch.setattr(socket, "getaddrinfo", server)
+    yield server
+    server.may_answer.set()

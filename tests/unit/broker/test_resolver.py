@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
-import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,35 +10,9 @@ import pytest
 from minibroker.broker.resolver import LOOKUPS_MAX, Resolver
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from tests.support.name_server import SlowNameServer
 
 TIMEOUT_S = 60
-
-
-class SlowNameServer:
-    """Stands for `socket.getaddrinfo`: answers when the test says so."""
-
-    def __init__(self) -> None:
-        self.names: list[str] = []
-        self.may_answer = threading.Event()
-
-    def __call__(self, name: str, *_: object, **__: object) -> list[tuple[object, ...]]:
-        self.names.append(name)
-        assert self.may_answer.wait(TIMEOUT_S)
-        if name == "nowhere":
-            raise socket.gaierror("not known")
-        return [
-            (socket.AF_INET6, None, None, "", ("::1", 0, 0, 0)),
-            (socket.AF_INET, None, None, "", ("127.0.0.1", 0)),
-        ]
-
-
-@pytest.fixture
-def name_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowNameServer]:
-    server = SlowNameServer()
-    monkeypatch.setattr(socket, "getaddrinfo", server)
-    yield server
-    server.may_answer.set()
 
 
 async def turns(until: int, names: list[str]) -> None:

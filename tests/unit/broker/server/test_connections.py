@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
+    from tests.support.name_server import SlowNameServer
     from tests.unit.broker.server.gate import Gate
 
     Serve = Callable[..., Awaitable[InProcessBroker]]
@@ -389,6 +390,34 @@ async def test_an_override_beats_max_connections_per_ip(serve: Serve, name: str)
     assert await second.is_closed_by_broker()
     await first.close()
     await second.close()
+
+
+async def test_a_slow_name_server_delays_new_connections_alone(
+    serve: Serve, name_server: SlowNameServer
+) -> None:
+    """A name is looked up beside the loop, once per value; nobody comes in past its limit."""
+    running = await serve()
+    dynamic = running.broker.services.dynamic
+    async with await running.connect() as early, await running.connect() as late:
+        await early.call(METADATA, 9)
+        await late.call(METADATA, 9)
+        dynamic.set_cluster_default({"max.connections.per.ip.overrides": "slow:3"})
+        third, fourth = await running.connect(), await running.connect()
+        third.send(METADATA, 9)
+        await eventually(lambda: name_server.names == ["slow"])
+        await early.call(METADATA, 9)
+        assert running.broker.services.metrics.connections == 2
+        name_server.may_answer.set()
+        await third.receive()
+        assert await fourth.is_closed_by_broker()
+        dynamic.set_cluster_default(
+            {"max.connections.per.ip.overrides": "slow:3", "num.partitions": "2"}
+        )
+        fifth = await running.connect()
+        assert await fifth.is_closed_by_broker()
+        assert name_server.names == ["slow"]
+        for client in (third, fourth, fifth):
+            await client.close()
 
 
 # Connections over a rate: closed unserved (by address), or let in later (by the broker).
