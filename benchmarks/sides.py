@@ -4,6 +4,7 @@ A broker of either side is asked by this checkout's client, so only the broker d
 the rows by the clock, `instructions` those by count.
 """
 
+import compileall
 import struct
 import subprocess
 import sys
@@ -124,6 +125,7 @@ def checkout_of(commit: str) -> Side:
         archive = _git("archive", sha, "minibroker", "protocol_specs")
         subprocess.run(["tar", "-x", "-C", part], input=archive, check=True)
         part.rename(directory)
+        compileall.compile_dir(directory, quiet=2)  # as pip does, for the first start
     return Side(sha, directory)
 
 
