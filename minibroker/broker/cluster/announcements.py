@@ -150,8 +150,12 @@ class AnnouncementFollower:
                     if await self._read_cluster() != self._cluster:
                         self._log.error("the metadata tree is another one: nothing is read from it")
                         return
-                    await self._read_all()
-                    self._reads_all = False
+                    self._reads_all = False  # a session that is new meanwhile asks again
+                    try:
+                        await self._read_all()
+                    except BaseException:
+                        self._reads_all = True
+                        raise
                 for announcements in self._announcements:
                     await announcements.apply(self._read)
             except (CoordinationError, TreeError) as error:

@@ -23,7 +23,7 @@ from minibroker.broker.groups.classic.joins import on_join
 from minibroker.broker.groups.classic.rebalance import (
     on_join_timer,
     on_sync_timer,
-    prepare_rebalance,
+    rebalance_or_complete_join,
     start_session,
 )
 from minibroker.broker.groups.classic.sessions import (
@@ -228,13 +228,13 @@ class ClassicMembership:
 
     def adopt(self, shard: GroupShard, group: ClassicGroup, reason: str | None = None) -> None:
         """Begin the sessions of a group that was of another kind, and a rebalance if there is a
-        reason. The group is stored and in `groups` already.
+        reason. The group is stored and in `groups` already: somebody may have joined it.
         """
         step = self._step()
         for member in group.members.values():
             start_session(step, member)
         if reason is not None:
-            prepare_rebalance(group, step, reason)
+            rebalance_or_complete_join(group, step, reason)
         self._carry_out(shard, group, step)
 
     def release(self, shard: GroupShard, group: ClassicGroup, error: ErrorCode) -> None:

@@ -120,6 +120,30 @@ async def test_a_follower_reads_on_after_an_error_and_after_a_new_session(
     await follower.close()
 
 
+async def test_a_session_that_is_new_while_everything_is_read_has_it_read_again(
+    tree: Tree, clock: MovableClock
+) -> None:
+    reads: list[asyncio.Future[None]] = []
+
+    async def read_all() -> None:
+        reads.append(asyncio.get_running_loop().create_future())
+        await reads[-1]
+
+    log = logging.getLogger(__name__)
+    follower = AnnouncementFollower(
+        tree, clock, (PARENT,), read=Reads().read, read_all=read_all, log=log
+    )
+    await follower.start()
+    follower._on_session(SessionEvent.RENEWED)
+    await eventually(lambda: len(reads) == 1)
+    follower._on_session(SessionEvent.RENEWED)
+    reads[0].set_result(None)
+    await eventually(lambda: len(reads) == 2)
+    reads[1].set_exception(CoordinationError("out of reach"))
+    await eventually(lambda: len(reads) == 3)
+    await follower.close()
+
+
 async def test_a_follower_reads_nothing_from_the_tree_of_another_cluster(
     tree: Tree, clock: MovableClock
 ) -> None:

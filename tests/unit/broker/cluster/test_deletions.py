@@ -12,6 +12,7 @@ from minibroker.broker.cluster.codecs import decode_state, encode_broker
 from minibroker.broker.cluster.controller import new_topic_id
 from minibroker.broker.cluster.image import BrokerInfo, Endpoint, TopicImage
 from minibroker.broker.cluster.shared import SharedTree
+from minibroker.broker.cluster.tree import Delete
 from minibroker.broker.cluster.updates import FailedReplicas
 from minibroker.clock import SystemClock
 from minibroker.kafka.error_codes import ErrorCode
@@ -244,6 +245,28 @@ async def test_nodes_that_change_while_they_are_deleted(
     await cluster.delete_topic("t")
     assert await nodes_of_topic(tree) == [False, False, False]
     await cluster.close()
+
+
+async def test_an_election_may_end_while_the_last_nodes_are_deleted(
+    others: Others, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    multi = others.tree.multi
+
+    async def and_lose_the_election(operations: Sequence[Operation]) -> list[str | int]:
+        results = await multi(operations)
+        if any(isinstance(each, Delete) and each.path == MARK for each in operations):
+            others.cluster._deletions._on_election(False)
+        return results
+
+    monkeypatch.setattr(others.tree, "multi", and_lose_the_election)
+    deletion = asyncio.ensure_future(others.cluster.delete_topic("t"))
+    await eventually(lambda: 1 in others.brokers_asked())
+    others.answer(1)
+    await others.until_gone()
+    await eventually(lambda: "t" not in others.cluster.image.topics)
+    await asyncio.wait([deletion])
+    assert not others.cluster._deletions._under_way
+    assert not [record for record in caplog.records if record.exc_info]
 
 
 async def test_where_topics_are_not_deleted_the_marks_go(new_tree: Callable[[], Tree]) -> None:

@@ -280,6 +280,16 @@ async def test_an_adopted_group_rebalances_if_there_is_a_reason(rig: Rig) -> Non
     assert rig.group.state is State.EMPTY
 
 
+async def test_a_group_that_somebody_joined_meanwhile_is_adopted_in_its_rebalance(rig: Rig) -> None:
+    rig.stable()
+    joining = rig.join("b")
+    assert rig.group.state is State.PREPARING_REBALANCE
+    rig.membership.adopt(rig.shard, rig.group, "somebody left")
+    rig.clock.advance(SESSION_MS)
+    assert joining[0].error is ErrorCode.NONE
+    assert set(rig.group.members) == {"b-1"}
+
+
 async def test_an_empty_group_of_another_kind_gives_way(rig: Rig) -> None:
     class Empty(Group):
         serving_kind = CLASSIC
