@@ -29,12 +29,13 @@ class Resolver:
         """
 
     async def addresses(self, name: str) -> list[str]:
-        """Return the addresses of a host, IPv4 before IPv6; an address is returned as it is, at
-        once.
+        """Return the addresses of a host, IPv4 before IPv6; an address is returned at once. It may
+        stand in brackets, as for Java.
         Raises OSError if the name has no address, UnicodeError if it is not a valid name.
         """
-        if is_address(name):
-            return [name]
+        address = name.strip("[]")
+        if is_address(address):
+            return [address]
         await self._slots.acquire()
         try:
             lookup = in_daemon(partial(_look_up, name), "minibroker-resolver")

@@ -113,7 +113,10 @@ class AnnouncementFollower:
         # Changed by watches and by the task.
         self._cluster: bytes | None = None
         """The value of /cluster/id at the start, None where there is no such node."""
-        self._reads_all = False
+        self._session_count = 0
+        """How often the session was new, or reached again."""
+        self._sessions_read = 0
+        """`_session_count` when everything was read last."""
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -138,7 +141,7 @@ class AnnouncementFollower:
 
     def _on_session(self, event: SessionEvent) -> None:
         if event in (SessionEvent.RENEWED, SessionEvent.RESUMED):
-            self._reads_all = True
+            self._session_count += 1
             self._wake.set()
 
     async def _follow(self) -> None:
@@ -146,16 +149,13 @@ class AnnouncementFollower:
             await self._wake.wait()
             self._wake.clear()
             try:
-                if self._reads_all:
+                session_count = self._session_count
+                if session_count != self._sessions_read:
                     if await self._read_cluster() != self._cluster:
                         self._log.error("the metadata tree is another one: nothing is read from it")
                         return
-                    self._reads_all = False  # a session that is new meanwhile asks again
-                    try:
-                        await self._read_all()
-                    except BaseException:
-                        self._reads_all = True
-                        raise
+                    await self._read_all()
+                    self._sessions_read = session_count
                 for announcements in self._announcements:
                     await announcements.apply(self._read)
             except (CoordinationError, TreeError) as error:

@@ -296,8 +296,7 @@ class Deletions:
                 return
             await self._delete_nodes(name)
             self._context.updater.delete_topic(name, _mark_of(name))
-            if self._under_way.get(name) is deletion:  # no election has forgotten it meanwhile
-                del self._under_way[name]
+            self._under_way.pop(name, None)  # an election may have forgotten it meanwhile
             deletion.failure = None
 
     async def _delete_nodes(self, name: str) -> None:

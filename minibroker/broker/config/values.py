@@ -290,5 +290,5 @@ def _connection_overrides(text: str) -> dict[str, int]:
                 f"Invalid value {text} for configuration max.connections.per.ip.overrides: "
                 f"{item!r} is not HOST:COUNT"
             )
-        overrides[host.strip().strip("[]")] = int(count)
+        overrides[host.strip()] = int(count)
     return overrides

@@ -46,6 +46,7 @@ async def test_a_slow_name_server_holds_up_names_only(name_server: SlowNameServe
         assert await asyncio.to_thread(lambda: "work") == "work"
         assert await resolver.addresses("10.0.0.1") == ["10.0.0.1"]
         assert await resolver.addresses("::1") == ["::1"]
+        assert await resolver.addresses("[::1]") == ["::1"]
     assert name_server.names == names[:LOOKUPS_MAX]
     name_server.may_answer.set()
     for answer in await asyncio.gather(*lookups):

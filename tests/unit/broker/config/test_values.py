@@ -108,10 +108,8 @@ def test_an_advertised_address_without_host_is_this_machine(
 
 
 def test_connection_overrides_are_counts_per_host() -> None:
-    text = "127.0.0.1:5, my-host:0,::1:7,[::2]:9"
-    config = BrokerValues({"max.connections.per.ip.overrides": text})
-    counts = {"127.0.0.1": 5, "my-host": 0, "::1": 7, "::2": 9}
-    assert config.max_connections_per_ip_overrides == counts
+    config = BrokerValues({"max.connections.per.ip.overrides": "127.0.0.1:5, my-host:0,::1:7"})
+    assert config.max_connections_per_ip_overrides == {"127.0.0.1": 5, "my-host": 0, "::1": 7}
 
 
 def test_the_controller_comes_by_the_listener_between_brokers_unless_it_has_its_own() -> None:
