@@ -16,6 +16,7 @@ from minibroker.broker.cluster import paths
 from minibroker.broker.cluster.codecs import encode_log_dir_event
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
+from minibroker.kafka.ids import ZERO_TOPIC_ID
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -122,18 +123,29 @@ class Leadership:
                 )
 
     async def change_isr(
-        self, name: TopicPartition, isr: list[int], *, leader_epoch: int, partition_epoch: int
+        self,
+        name: TopicPartition,
+        isr: list[int],
+        *,
+        leader_epoch: int,
+        partition_epoch: int,
+        topic_id: bytes = ZERO_TOPIC_ID,
     ) -> bool:
         """Write the ISR of a partition that this broker leads in `leader_epoch`.
 
-        `partition_epoch`: of the state that the change was decided on. False where somebody wrote
-        the state since then: it is read again. Raises CoordinationError.
+        `partition_epoch`: of the state that the change was decided on. `topic_id`: of the topic
+        that is meant, zero for any. Another one may have its name, and equal epochs, by now.
+        False where somebody wrote the state since then: it is read again. Raises CoordinationError.
 
         Source: Kafka ZkAlterPartitionManager, ReplicationUtils.updateLeaderAndIsr.
         """
         async with self._context.lock:
             return await self._states.change_isr(
-                name, isr, leader_epoch=leader_epoch, partition_epoch=partition_epoch
+                name,
+                isr,
+                leader_epoch=leader_epoch,
+                partition_epoch=partition_epoch,
+                topic_id=topic_id,
             )
 
     async def alter_isrs(

@@ -34,6 +34,7 @@ from minibroker.broker.cluster.updates import STATES_PER_STEP, replace_partition
 from minibroker.broker.slices import TimeSlice
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CoordinationError, KafkaError
+from minibroker.kafka.ids import may_be_same_topic
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
@@ -125,11 +126,19 @@ class PartitionStates:
         return await self.retry(topic, indexes, write)
 
     async def change_isr(
-        self, name: TopicPartition, isr: list[int], *, leader_epoch: int, partition_epoch: int
+        self,
+        name: TopicPartition,
+        isr: list[int],
+        *,
+        leader_epoch: int,
+        partition_epoch: int,
+        topic_id: bytes,
     ) -> bool:
         """Do `Leadership.change_isr`: the leader writes, whoever is controller."""
         topic = self._context.updater.image.topics.get(name.topic)
         if topic is None or name.partition >= len(topic.partitions):
+            return False
+        if not may_be_same_topic(topic.topic_id, topic_id):
             return False
         partition = topic.partitions[name.partition]
         if (partition.leader_epoch, partition.partition_epoch) != (leader_epoch, partition_epoch):

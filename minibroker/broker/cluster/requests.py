@@ -146,16 +146,23 @@ class ControllerRequests:
     async def take_isr(
         self,
         name: TopicPartition,
+        topic_id: bytes,
         *,
         leader: int,
         leader_epoch: int,
         isr: list[int],
         partition_epoch: int,
     ) -> None:
-        """Apply the state of a partition that the controller answered to its leader."""
+        """Apply the state of a partition that the controller answered to its leader.
+
+        `topic_id`: of the topic that the leader asked about. Another one may have its name by now.
+        """
         async with self._context.lock:
-            partition = self._context.updater.image.partition(*name)
-            if partition is None:
+            image = self._context.updater.image
+            partition = image.partition(*name)
+            if partition is None or not may_be_same_topic(
+                image.topics[name.topic].topic_id, topic_id
+            ):
                 return
             state = PartitionState(leader, leader_epoch, isr, partition.controller_epoch)
             sent_state = SentState(state, partition_epoch, partition.replicas)

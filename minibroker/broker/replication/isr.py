@@ -189,13 +189,13 @@ class IsrKeeper:
             role.partition_epoch,
         ):
             return False
-        name = TopicPartition(partition.topic, partition.index)
+        name, topic_id = TopicPartition(partition.topic, partition.index), partition.topic_id
         requests = self._requests()
         if requests is not None:
             own = self._cluster.this_broker
             change = IsrProposal(
                 name,
-                TopicId(partition.topic_id),
+                TopicId(topic_id),
                 role.epoch,
                 role.partition_epoch,
                 {broker_id: epochs.get(broker_id, NO_BROKER_EPOCH) for broker_id in isr}
@@ -208,5 +208,9 @@ class IsrKeeper:
             except KafkaError as error:
                 logger.info("%s: the leader writes the ISR itself: %s", partition, error)
         return await self._cluster.leadership.change_isr(
-            name, isr, leader_epoch=role.epoch, partition_epoch=role.partition_epoch
+            name,
+            isr,
+            leader_epoch=role.epoch,
+            partition_epoch=role.partition_epoch,
+            topic_id=topic_id,
         )

@@ -87,6 +87,9 @@ class IsrRequests:
         UNSUPPORTED_VERSION where the controller has no AlterPartition.
         """
         answer: asyncio.Future[ResponsePartitionData] = asyncio.get_running_loop().create_future()
+        old_request = self._unsent.get(change.name)
+        if old_request is not None:
+            _fail([old_request], CoordinationError("another topic has this name now"))
         self._unsent[change.name] = _Request(change, answer)
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._send_all())
@@ -104,6 +107,7 @@ class IsrRequests:
             raise CoordinationError(f"the controller answers {code.name}")
         await requests.take_isr(
             change.name,
+            change.topic_id,
             leader=data.leader_id,
             leader_epoch=data.leader_epoch,
             isr=data.isr,

@@ -146,6 +146,25 @@ async def test_a_change_for_a_topic_that_was_made_again_is_dropped(pair: Pair) -
     assert isr(pair) == [0, 1]
 
 
+async def test_a_change_for_a_topic_that_is_made_again_meanwhile_is_dropped(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The controller was asked, and cannot do it. The next topic has the same epochs."""
+    await pair.create()
+    keeper = pair.by_id[0].broker.replication.isr
+    partition = pair.on(0)
+
+    class Requests:
+        async def change(self, _change: IsrProposal) -> bool:
+            await pair.by_id[0].broker.cluster.delete_topic("t")
+            await pair.create()
+            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+
+    monkeypatch.setattr(keeper, "_requests", Requests)
+    assert not await keeper._try(partition, partition.role, [0], {})
+    assert isr(pair) == [0, 1]
+
+
 async def test_a_change_is_dropped_where_the_state_changes_behind_the_decision(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,8 @@ import pytest
 
 from minibroker.broker.cluster import paths
 from minibroker.broker.cluster.codecs import PartitionState, encode_state
+from minibroker.broker.cluster.controller import new_topic_id
+from minibroker.broker.cluster.image import TopicImage
 from minibroker.broker.cluster.shared import SharedTree
 from minibroker.broker.cluster.tree import Set
 from minibroker.broker.replication.isr import IsrProposal
@@ -224,6 +226,42 @@ async def test_a_controller_that_was_replaced_is_not_waited_for(cluster: Cluster
     peers.may_answer.set()
     assert await requests.change(change_of(cluster))
     assert [broker_id for broker_id, _, _ in peers.requests] == [0, 1]
+
+
+async def make_again(cluster: Cluster) -> None:
+    """Let another topic have the name and the first states, as after a deletion."""
+    topic = cluster.image.topics["t"]
+    cluster._updater.withdraw_topic("t")
+    await cluster._updater.apply_topic(TopicImage("t", new_topic_id(), topic.partitions))
+
+
+async def test_a_late_answer_is_for_no_other_topic_of_the_name(cluster: Cluster) -> None:
+    peers = Peers()
+    peers.may_answer.clear()
+    task = asyncio.create_task(requests_to(cluster, peers).change(change_of(cluster)))
+    await eventually(lambda: len(peers.requests) == 1)
+    await make_again(cluster)
+    new_state = cluster.image.topics["t"].partitions[0]
+    peers.may_answer.set()
+    await task
+    assert cluster.image.topics["t"].partitions[0] is new_state
+
+
+async def test_a_change_gives_way_to_that_of_another_topic_of_the_name(cluster: Cluster) -> None:
+    peers = Peers()
+    peers.may_answer.clear()
+    requests = requests_to(cluster, peers)
+    first_change = asyncio.create_task(requests.change(change_of(cluster, 1)))
+    await eventually(lambda: len(peers.requests) == 1)
+    old_change = asyncio.create_task(requests.change(change_of(cluster)))
+    await eventually(lambda: bool(requests._unsent))
+    await make_again(cluster)
+    new_change = asyncio.create_task(requests.change(change_of(cluster)))
+    await eventually(old_change.done)
+    assert isinstance(old_change.exception(), CoordinationError)
+    peers.may_answer.set()
+    await first_change
+    assert await new_change
 
 
 async def test_a_controller_without_alter_partition_says_so(cluster: Cluster) -> None:
