@@ -292,15 +292,25 @@ class Outbox:
         return control_requests.leader_and_isr(
             self._image(),
             self._address,
-            part,
+            {name: part[name] for name in self._without_deleted(part)},
             self._listener,
             marks_recovery=self._protocol.marks_recovery,
         )
 
     def _metadata(self, part: Iterable[TopicPartition]) -> UpdateMetadataRequest:
         return control_requests.update_metadata(
-            self._image(), self._address, part, stopping_brokers=self._stopping_brokers()
+            self._image(),
+            self._address,
+            self._without_deleted(part),
+            stopping_brokers=self._stopping_brokers(),
         )
+
+    def _without_deleted(self, names: Iterable[TopicPartition]) -> list[TopicPartition]:
+        """Return those of these partitions that no later parcel deletes. Of the others the image
+        may have another topic of the name, which the broker hears of behind the deletion.
+        """
+        deleted = {parcel.deleted_topic.name for parcel in self._parcels if parcel.deleted_topic}
+        return [name for name in names if name.topic not in deleted]
 
     def _note_offline(self, answer: Any) -> None:
         """Report the replicas whose log directory has failed."""

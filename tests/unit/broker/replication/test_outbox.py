@@ -168,6 +168,36 @@ async def test_a_replica_that_ends_and_begins_again_does_so_in_this_order(sendin
     assert [key for key, _ in sending.peers.take()] == [METADATA, STOPS, ROLES]
 
 
+async def test_a_topic_that_is_made_again_is_told_behind_the_end_of_the_earlier_one(
+    sending: Sending,
+) -> None:
+    """The broker did not answer, and a topic that had a replica there went without it. The end of
+    that replica would take the log of the next topic.
+    """
+    sending.peers.hold = asyncio.Event()
+    sending.outbox.tell_role(T0, is_new=True)
+    await eventually(lambda: bool(sending.peers.requests))
+    sending.outbox.tell_role(T0, is_new=False)
+    sending.outbox.tell_metadata(T0)
+    sending.outbox.stop(T0, Stop(4, deletes=True))
+    moved = partition(4)
+    moved.replicas = [1]
+    sending.outbox.delete(TopicImage("t", TOPIC_ID, [moved]))
+    sending.set_topic(1)
+    sending.outbox.tell_metadata(T0, is_new=True)
+    sending.outbox.tell_role(T0, is_new=True)
+    sending.peers.errors = [ConnectionError("late")]
+    sending.peers.hold.set()
+    assert await sending.until_sent(6) == [
+        (ROLES, [("t", 0)]),
+        (METADATA, []),
+        (STOPS, [("t", 0)]),
+        (METADATA, [("t", 0)]),
+        (ROLES, [("t", 0)]),
+        (METADATA, [("t", 0)]),
+    ]
+
+
 async def test_a_request_is_sent_until_the_broker_answers(sending: Sending) -> None:
     sending.peers.errors = [ConnectionError("away"), TimeoutError("late")]
     sending.outbox.tell_role(T0, is_new=False)
