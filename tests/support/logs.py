@@ -11,7 +11,6 @@ from minibroker.broker.storage import log_reads, names
 from minibroker.broker.storage.disk import Disk
 from minibroker.broker.storage.files import REAL_FILES
 from minibroker.broker.storage.log_manager import LogManager
-from minibroker.broker.storage.removals import RemoveTask
 from minibroker.broker.storage.validator import check
 from minibroker.kafka.records.batch import iterate_headers
 from minibroker.kafka.records.builder import build_batch
@@ -103,9 +102,10 @@ def sync(manager: LogManager, log: PartitionLog) -> None:
     if task is None:
         return
     task()
-    superseded = task.apply()
+    remove_superseded = task.apply()
     manager.checkpoint_now()
-    RemoveTask(log.files, [superseded] if superseded is not None else [])()
+    if remove_superseded is not None:
+        remove_superseded()
 
 
 def flush(log: PartitionLog) -> None:

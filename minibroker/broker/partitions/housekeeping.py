@@ -52,7 +52,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.slices import run_in_slices
-from minibroker.broker.storage.removals import RemoveTask
 from minibroker.kafka.errors import StorageError
 
 if TYPE_CHECKING:
@@ -66,7 +65,7 @@ if TYPE_CHECKING:
     from minibroker.broker.storage.log_reads import SegmentSurvey
     from minibroker.broker.storage.partition_log import PartitionLog
     from minibroker.broker.storage.segment import Segment
-    from minibroker.broker.storage.tasks import SyncTask
+    from minibroker.broker.storage.tasks import RemoveSnapshotTask, SyncTask
     from minibroker.broker.timers import Timer, Timers
     from minibroker.broker.worker import Runner, Runners
     from minibroker.clock import Clock
@@ -458,8 +457,8 @@ class SyncSchedule:
         """Is the worker asked for something that has not ended?"""
         self._synced_logs: list[tuple[PartitionLog, int]] = []
         """Logs synced since the last checkpoint, and up to which offset."""
-        self._superseded: list[str] = []
-        """Paths of snapshots that nobody needs after the next checkpoint."""
+        self._superseded: list[RemoveSnapshotTask] = []
+        """Removals of snapshots that nobody needs after the next checkpoint."""
         self._is_closed = False
 
     def note(self, log: PartitionLog, has_grown_much: bool) -> None:
@@ -529,10 +528,13 @@ class SyncSchedule:
                 self._superseded.append(superseded)
         self._next()
 
-    def _checkpoint(self, synced: list[tuple[PartitionLog, int]], superseded: list[str]) -> None:
+    def _checkpoint(
+        self, synced: list[tuple[PartitionLog, int]], superseded: list[RemoveSnapshotTask]
+    ) -> None:
         """Write the recovery points, on the worker. Raises StorageError."""
         self._logs.checkpoint_synced(synced)
-        RemoveTask(self._logs.disk.files, superseded)()
+        for remove in superseded:
+            remove()
 
     def _checkpointed(self, error: MinibrokerError | OSError | None) -> None:
         self._is_busy = False

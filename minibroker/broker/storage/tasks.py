@@ -30,6 +30,7 @@ from typing import Final
 from minibroker.broker.storage import producer_files
 from minibroker.broker.storage.partition_directory import PartitionDirectory
 from minibroker.broker.storage.producer_state import ProducersAt, encode_snapshot
+from minibroker.broker.storage.removals import RemoveTask
 from minibroker.broker.storage.segment import Segment
 from minibroker.kafka.errors import CorruptionError, StorageError, SyncError
 
@@ -290,11 +291,31 @@ class SyncTask:
         """Write the snapshot, sync it and the log. Raises StorageError."""
         self._flush()
 
-    def apply(self) -> str | None:
-        """Tell the log that it is synced. Return the path of the snapshot that nobody needs once
+    def apply(self) -> RemoveSnapshotTask | None:
+        """Tell the log that it is synced. Return the removal of the snapshot that nobody needs once
         the recovery point is checkpointed, None: there is none. On the loop.
         """
         self._flush.apply()
         if self._note_snapshot is None or not self._flush.is_current:
             return None
-        return self._note_snapshot(self.offset)
+        path = self._note_snapshot(self.offset)
+        return None if path is None else RemoveSnapshotTask(self._flush.place, path)
+
+
+class RemoveSnapshotTask:
+    """Removes a snapshot of producers, but not where the log was truncated or has left its
+    directory since this was made: another snapshot may have that name.
+    """
+
+    __slots__ = ("_generation", "_path", "_place")
+
+    def __init__(self, place: PartitionDirectory, path: str) -> None:
+        self._place = place
+        self._path = path
+        self._generation = place.generation
+
+    def __call__(self) -> None:
+        place = self._place
+        with place.names_lock:
+            if not place.is_deleted and place.generation == self._generation:
+                RemoveTask(place.files, [self._path])()

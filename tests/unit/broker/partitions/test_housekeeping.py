@@ -590,6 +590,31 @@ async def test_snapshots_of_earlier_syncs_go_and_those_of_segments_stay(
     assert syncing_rig.snapshots("t") == [2, 4]
 
 
+@pytest.mark.parametrize("is_made_again", [False, True])
+async def test_the_snapshot_of_a_later_segment_does_not_go(
+    syncing_rig: SyncingRig, is_made_again: bool
+) -> None:
+    """It has the name of one that was to go, of a log that was cut or deleted meanwhile."""
+    log = syncing_rig.create("t")
+    append(log, b"a")
+    syncing_rig.clock.advance(INTERVAL_MS)
+    syncing_rig.run_all()
+    append(log, b"b")
+    syncing_rig.clock.advance(INTERVAL_MS)
+    syncing_rig.run_one()
+    assert syncing_rig.snapshots("t") == [1, 2]
+    if is_made_again:
+        syncing_rig.logs.delete("t", 0, MARKED)
+        log = syncing_rig.create("t")
+    else:
+        log.truncate_to(0)
+    append(log, b"other")
+    log.roll()
+    assert syncing_rig.snapshots("t") == [1]
+    syncing_rig.run_all()
+    assert syncing_rig.snapshots("t") == [1]
+
+
 async def test_a_log_that_was_rolled_and_flushed_asks_again(syncing_rig: SyncingRig) -> None:
     """The roll did what the sync was to do. The next append must not be forgotten."""
     log = syncing_rig.create("t")
