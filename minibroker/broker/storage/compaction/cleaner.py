@@ -127,13 +127,13 @@ class LogCleaner:
                         return
                 is_first = False
                 # Meanwhile it may be gone, or another one of that name.
-                if log.name not in self._uncleanable and not log.place.is_deleted:
+                if log.name not in self._uncleanable and _is_compacted(log):
                     self._consider(log, settings, look)
         finally:
             self._is_looking = False
         self.metrics.dirty_ratio_max = look.dirty_ratio_max
         dirtiest = look.dirtiest
-        if self._is_wanted_again or (dirtiest is not None and dirtiest.place.is_deleted):
+        if self._is_wanted_again or (dirtiest is not None and not _is_compacted(dirtiest)):
             self.look()  # an append came, or the producers of a log, or the dirtiest log went
         elif dirtiest is None:
             if look.again_ms:
@@ -350,6 +350,11 @@ class LogCleaner:
         if self._round is not None:
             self._round.stop()
             self._round = None
+
+
+def _is_compacted(log: PartitionLog) -> bool:
+    """Return whether a log is in service, and its topic is compacted: a look takes a while."""
+    return log.config.compact and not log.place.is_deleted
 
 
 class _Look:

@@ -127,9 +127,10 @@ class Round(NamedTuple):
 
     @property
     def is_current(self) -> bool:
-        """Return whether the log has the records that the round was made for."""
+        """Return whether the log has the records that the round was made for, and is compacted."""
         place = self.log.place
-        return not place.is_deleted and place.generation == self.generation
+        is_same = not place.is_deleted and place.generation == self.generation
+        return is_same and self.log.config.compact
 
 
 class RoundStats:

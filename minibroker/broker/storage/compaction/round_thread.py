@@ -220,7 +220,7 @@ class RoundThread:
 
     def _wait(self, seconds: float) -> bool:
         is_stopped = self._stop.wait(seconds) if seconds else self._stop.is_set()
-        return is_stopped or self._work.log.place.is_deleted
+        return is_stopped or not self._work.is_current
 
     def _swap(self, cleaned: Sequence[int], old: Sequence[Segment]) -> bool:
         """Have the loop swap, wait for it. Raises StorageError, CleaningAborted."""
@@ -240,7 +240,7 @@ class RoundThread:
 
 
 def _give_up() -> None:
-    raise CleaningAborted("the broker stops, or the partition is deleted")
+    raise CleaningAborted("the broker stops, or the log is not what it was")
 
 
 class _Swap:

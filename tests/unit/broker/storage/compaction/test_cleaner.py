@@ -19,6 +19,7 @@ from minibroker.broker.storage.compaction.cleaner_settings import (
     cleaner_settings,
 )
 from minibroker.broker.storage.compaction.round_thread import THREAD_NAME
+from minibroker.broker.storage.record_checks import AppendRules
 from minibroker.kafka.errors import StorageError
 from tests.support.compaction import put
 from tests.support.evidence import MARKED
@@ -331,6 +332,42 @@ def test_a_deleted_log_ends_its_round(world: World) -> None:
     task()
     assert world.failures == []
     assert list(world.cleaner.uncleanable().values()) == [(0, 0)]
+
+
+def compact_no_more(log: PartitionLog) -> None:
+    """Change the policy of the log's topic, as Kafka's LogManager.updateTopicConfig does."""
+    policy = config(cleanup_policy="delete")
+    log.update_config(policy, AppendRules(policy))
+
+
+def test_a_log_that_is_compacted_no_more_keeps_its_records(world: World) -> None:
+    """Its topic got another policy during the round."""
+    log = world.log()
+    fill(log)
+    log.roll()
+    world.cleaner.look()
+    compact_no_more(log)
+    world.turn_until_done()
+    assert len(values_of(log)) == 10
+    assert log.clean_offset is None
+
+
+def test_a_look_begins_no_round_over_a_log_that_is_compacted_no_more(tmp_path: Path) -> None:
+    """The topics of a log that was looked at, and of one that was not, got another policy."""
+    world = World(tmp_path)
+    logs = [world.log(f"t{number}") for number in range(2)]
+    for log in logs:
+        fill(log)
+        log.roll()
+    world.is_held = True
+    world.cleaner.look()
+    for log in logs:
+        compact_no_more(log)
+    steps, world.is_held = world.steps, False
+    assert steps is not None
+    assert list(steps) == []
+    assert not world.cleaner.is_running
+    world.close()
 
 
 def test_after_close_nothing_is_begun(world: World) -> None:
