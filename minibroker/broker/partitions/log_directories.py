@@ -178,7 +178,8 @@ class LogMoves:
         name = TopicPartition(partition.topic, partition.index)
         running = self._moves.get(name)
         if running is not None:
-            if running.destination == destination:
+            # That of a log that was deleted ends with its next step, and moves nothing.
+            if running.destination == destination and running.log is partition.log:
                 return
             self._give_up(name)
         if partition.log.log_directory == destination:

@@ -290,6 +290,20 @@ async def test_a_topic_that_is_deleted_ends_its_move(log_moves_rig: LogMovesRig)
     assert log_moves_rig.logs.logs == {}
 
 
+async def test_a_topic_that_is_made_again_during_its_move_moves_anew(
+    log_moves_rig: LogMovesRig,
+) -> None:
+    """The copy of the earlier log is not done yet, and goes."""
+    log_moves_rig.moves.alter(NAME, log_moves_rig.paths[1])
+    log_moves_rig.delete("t")
+    log_moves_rig.create("t")
+    assert log_moves_rig.directory == log_moves_rig.paths[0]
+    log_moves_rig.moves.alter(NAME, log_moves_rig.paths[1])
+    await log_moves_rig.settle()
+    assert log_moves_rig.directory == log_moves_rig.paths[1]
+    assert log_moves_rig.moves.in_directory(log_moves_rig.paths[1]) == []
+
+
 async def test_a_directory_that_fails_ends_the_moves_into_it(log_moves_rig: LogMovesRig) -> None:
     log_moves_rig.moves.alter(NAME, log_moves_rig.paths[1])
     log_moves_rig.logs.fail_directory(log_moves_rig.paths[1])
