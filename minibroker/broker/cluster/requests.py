@@ -304,7 +304,10 @@ class ControllerRequests:
         """Apply what was sent of these topics, which have just been read, once they are there."""
         turn = TimeSlice()
         for name in self._expected_topics.keys() & set(names):
-            topic, pause_s = self._expected_topics[name]
+            expected_topic = self._expected_topics.get(name)
+            if expected_topic is None:
+                continue  # another controller came meanwhile, and tells everything anew
+            topic, pause_s = expected_topic
             if self._is_to_come(topic):
                 pause_s = min(2 * pause_s, PAUSE_S_MAX)
                 self._expected_topics[name] = _ExpectedTopic(topic, pause_s)

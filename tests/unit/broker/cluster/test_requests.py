@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
 
+from minibroker.broker import slices
 from minibroker.broker.cluster import paths
 from minibroker.broker.cluster.codecs import (
     PartitionState,
@@ -268,3 +270,20 @@ async def test_a_topic_without_an_id_is_read_again_when_the_controller_has_given
     await update(cluster, {0: change}, topic_id=topic_id)
     assert cluster.image.topics["t"].topic_id == topic_id
     assert heard.take() == [("leadership", "t", 0)]
+
+
+async def test_another_controller_may_come_while_expected_topics_are_applied(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its first request comes while the cluster's lock is held, and all is told anew."""
+    requests = cluster.requests
+    for name in ("u", "v"):
+        topic = await cluster.create_topic(name, assignment={0: [0, 1]})
+        requests._expect(SentTopic(name, topic.topic_id, {0: change_to(1, 3, 5)}))
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    applying = asyncio.create_task(requests._apply_expected(["u", "v"]))
+    await asyncio.sleep(0)
+    requests.check_controller_epoch(1, EPOCH)
+    await applying
+    assert requests._expected_topics == {}
+    assert sorted(partition_of(cluster, name).leader_epoch for name in ("u", "v")) == [0, 3]
