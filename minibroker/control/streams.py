@@ -20,7 +20,7 @@ import msgspec
 from minibroker.control.messages import EventStream, HttpError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator
 
 STREAMS_MAX: Final = 16
 """A quarter of the connections, so that others are served meanwhile."""
@@ -47,12 +47,8 @@ class Streams:
     def __init__(self) -> None:
         self.count = 0
 
-    def open(
-        self, name: str, pieces: AsyncGenerator[bytes, None], on_end: Callable[[], object] = bool
-    ) -> EventStream:
-        """Return a stream that begins with its name. `on_end`: called when it has ended. Raises
-        HttpError(429) where too many are open.
-        """
+    def open(self, name: str, pieces: AsyncGenerator[bytes, None]) -> EventStream:
+        """Return a stream that begins with its name. Raises HttpError(429) if too many are open."""
         if self.count >= STREAMS_MAX:
             raise HttpError(
                 HTTPStatus.TOO_MANY_REQUESTS,
@@ -62,7 +58,6 @@ class Streams:
 
         def end() -> None:
             self.count -= 1
-            on_end()
 
         return EventStream(_with_name(name, pieces), end)
 

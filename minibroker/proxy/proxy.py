@@ -119,11 +119,6 @@ class KafkaProxy:
         """Return port → addresses of the broker, of each listener."""
         return [(gate.port, gate.targets) for gate in self._gates.all]
 
-    @property
-    def connection_count(self) -> int:
-        """Return the number of clients' connections."""
-        return len(self._links)
-
     def watch(self, show: Callable[[Exchange], None]) -> None:
         """Show each exchange from now on."""
         self._desk.onlookers.append(show)

@@ -120,7 +120,7 @@ class RequestLog(deque[SeenRequest]):
 
     def _open_requests(self) -> Iterator[UnansweredRequest]:
         for call in list(self.open):
-            request = seen_request(call, None, "", 0)
+            request = seen_request(call, None, 0)
             yield UnansweredRequest(request, partial(self.describe_open, call))
 
     @property
@@ -158,7 +158,7 @@ class RequestLog(deque[SeenRequest]):
     def note_call(self, call: LoggedCall, error: str | None) -> None:
         """Note that a request is answered now, with this error or without one (None)."""
         self.open.pop(call, None)
-        self.note(seen_request(call, error, "", self.total + 1))
+        self.note(seen_request(call, error, self.total + 1))
 
     def since(self, total: int, limit: int) -> tuple[list[SeenRequest], int]:
         """Return the requests behind the first `total`, the last `limit` of them; and the number of
@@ -202,7 +202,7 @@ class RequestLog(deque[SeenRequest]):
             self.let_sleep(event)
 
 
-def seen_request(call: LoggedCall, error: str | None, subject: str, number: int) -> SeenRequest:
+def seen_request(call: LoggedCall, error: str | None, number: int) -> SeenRequest:
     """Return a request as it stands in the log; its duration is that until now."""
     size_bytes = call.answer_bytes
     return SeenRequest(
@@ -216,7 +216,7 @@ def seen_request(call: LoggedCall, error: str | None, subject: str, number: int)
         correlation_id=call.correlation_id,
         request_bytes=call.request_bytes,
         answer_bytes=size_bytes - _SIZE_FIELD_BYTES if size_bytes else None,
-        subject=subject or call.subject,
+        subject=call.subject,
         fault=call.effect,
         machine_ms=_COUNTER_BEGAN_MS + call.started_ns / 1_000_000,
         number=number,

@@ -61,9 +61,9 @@ class Findings:
             detail += " (the next start mends it)"
         self.add(Finding(NOTE if self.excuses else BROKEN, rule, path, position, detail))
 
-    def note(self, rule: str, path: str, detail: str, position: int | None = None) -> None:
+    def note(self, rule: str, path: str, detail: str) -> None:
         """Report a fact that is no damage."""
-        self.add(Finding(NOTE, rule, path, position, detail))
+        self.add(Finding(NOTE, rule, path, None, detail))
 
     def add(self, finding: Finding) -> None:
         """Print a finding, unless enough of its kind were printed for its file."""

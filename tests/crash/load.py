@@ -68,7 +68,7 @@ def open_logs(path: str, files: Files | None = None) -> tuple[LogManager, dict[s
     logs = {}
     for topic, settings in SETTINGS.items():
         log = manager.create_log(topic, 0, TOPIC_ID, settings)
-        manager.update_config(topic, settings)
+        log.update_config(settings, manager.rules_of(settings))
         logs[topic] = log
     return manager, logs
 

@@ -64,7 +64,6 @@ class BrokerValues(ConfigValues):
     max_connections_per_ip: int
     max_incremental_fetch_session_cache_slots: int
     max_request_partition_size_limit: int
-    message_max_bytes: int
     min_insync_replicas: int
     num_partitions: int
     offset_metadata_max_bytes: int
@@ -102,7 +101,6 @@ class BrokerValues(ConfigValues):
     transaction_state_log_replication_factor: int
     transaction_state_log_segment_bytes: int
     transactional_id_expiration_ms: int
-    unclean_leader_election_enable: bool
     zookeeper_session_timeout_ms: int
 
     def __init__(
@@ -231,9 +229,6 @@ class BrokerValues(ConfigValues):
                 ("log.retention.minutes", 60_000),
                 ("log.retention.hours", 3_600_000),
             ),
-        )
-        self.log_flush_interval_ms = self.first_given(
-            ("log.flush.interval.ms", 1), ("log.flush.scheduler.interval.ms", 1)
         )
         self.log_cleaner_idle_ms = self.integer("minibroker.log.cleaner.idle.ms")
         self.log_sync_interval_ms = self.integer("minibroker.log.sync.interval.ms")

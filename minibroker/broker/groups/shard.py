@@ -112,11 +112,6 @@ class GroupShard:
         """Ids of groups that are being deleted: their requests are refused meanwhile."""
         self.offsets = OffsetStore()
 
-    @property
-    def epoch(self) -> int:
-        """Return the leader epoch of the partition. Raises KafkaError if it is not led any more."""
-        return self._journal.leader_epoch_of(self.index)
-
     # Writing.
 
     def write(

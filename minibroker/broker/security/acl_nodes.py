@@ -11,7 +11,7 @@ Source: Kafka ZkData (ZkAclStore, ZkAclChangeStore, ResourceZNode), AclEntry.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.broker.security.acl_entries import Entry, Pattern
 from minibroker.broker.security.acl_words import (
@@ -45,7 +45,6 @@ PERSISTENT: Final = (
 """Nodes that a broker with an authorizer makes at its start, parents included."""
 
 _VERSION: Final = 1
-_Word = TypeVar("_Word", ResourceType, Operation, Permission)
 
 
 def path_of(pattern: Pattern) -> str:
@@ -127,23 +126,14 @@ def decode_change(path: str, value: bytes) -> Pattern:
             kind, colon, name = value.decode().partition(":")
             if not colon:
                 raise ValueError("expected type:name")
-            return Pattern(_word(ResourceType, kind), name, PatternType.LITERAL)
+            return Pattern(ResourceType[kind.upper()], name, PatternType.LITERAL)
         change = json.loads(value)
         if change["version"] > _VERSION:
             raise ValueError(f"version {change['version']}")
-        if _word_of_pattern(change["patternType"]) is not PatternType.PREFIXED:
+        if PatternType[change["patternType"].upper()] is not PatternType.PREFIXED:
             raise ValueError(f"pattern type {change['patternType']}")
         return Pattern(
-            _word(ResourceType, change["resourceType"]), change["name"], PatternType.PREFIXED
+            ResourceType[change["resourceType"].upper()], change["name"], PatternType.PREFIXED
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CoordinationError(f"{path} does not announce a change of ACLs: {error}") from error
-
-
-def _word(kind: type[_Word], name: str) -> _Word:
-    """Return what an upper case name stands for. Raises KeyError."""
-    return kind[name.upper()]
-
-
-def _word_of_pattern(name: str) -> PatternType:
-    return PatternType[name.upper()]

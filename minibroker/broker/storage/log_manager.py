@@ -27,7 +27,7 @@ Source: Kafka LogManager.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final
 
@@ -738,13 +738,6 @@ class LogManager:
             live, key=lambda directory: (directory.path != preferred, counts[directory.path])
         )
 
-    def update_config(self, topic: str, config: TopicConfig) -> None:
-        """Give the logs of a topic its changed configuration."""
-        rules = self.rules_of(config)
-        for log in self.logs.values():
-            if log.name.topic == topic:
-                log.update_config(config, rules)
-
     def truncate(self, topic: str, partition: int, offset: int) -> bool:
         """Remove everything from `offset` on; return False if there was nothing.
 
@@ -899,15 +892,13 @@ class LogManager:
         """
         self._checkpoints.write_synced(self.directories, synced, self.logs.get)
 
-    def close(self, high_watermarks: Mapping[TopicPartition, int] | None = None) -> None:
+    def close(self) -> None:
         """Stop cleanly: the next start reads nothing but names and checkpoints.
 
         A log that cannot be closed is named, its directory gets no marker and is recovered at the
         next start; the locks are given back in any case. Raises StorageError for the first such
         log.
         """
-        if high_watermarks is not None:
-            self._high_watermark_of = high_watermarks.get
         try:
             failed = self._close_logs() if self.logs else {}
             self.checkpoint_now()

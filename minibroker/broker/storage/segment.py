@@ -423,16 +423,13 @@ class Segment:
             return memoryview(self._disk.pread(self.log_path, size, position)).toreadonly()
         return self._disk.slice(self.log_path, position, size, self.size_bytes)
 
-    def headers(
-        self, position: int = 0, end: int | None = None
-    ) -> Iterator[tuple[int, BatchHeader]]:
-        """Yield (position, header) of every batch from `position` (the start of one) to `end`.
+    def headers(self, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
+        """Yield (position, header) of every batch from `position` (the start of one) on.
 
         Only headers are looked at; a batch that reaches beyond the end is not given. Raises
         CorruptionError for a header no format has, OSError.
         """
-        size = self.size_bytes if end is None else end
-        return walk_headers(self._disk, self.log_path, position, size)
+        return walk_headers(self._disk, self.log_path, position, self.size_bytes)
 
     def read_next_offset(self) -> int:
         """Return the offset behind the last record in the file, the base offset where it is empty.

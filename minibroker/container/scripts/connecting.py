@@ -76,10 +76,10 @@ def reader_of(words: Words) -> Client:
     return _client(for_reader, settings_of(words))
 
 
-def writer_of(settings: Mapping[str, str], *, creates_topics: bool = True) -> Client:
+def writer_of(settings: Mapping[str, str]) -> Client:
     """Return a client that writes; a topic that is missing may be made. Raises ScriptError."""
     own = {name: value for name, value in settings.items() if name not in _OF_PRODUCERS}
-    return _client(for_writer, own, creates_topics=creates_topics)
+    return _client(for_writer, own, creates_topics=True)
 
 
 def _client(translate, settings: Mapping[str, str], *, creates_topics: bool = False) -> Client:  # type: ignore[no-untyped-def]

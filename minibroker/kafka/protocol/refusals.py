@@ -63,14 +63,12 @@ class _RefusedWith(NamedTuple):
     messages: Any
 
 
-def _by_partition(
-    answered: str, kind: str, inner: str, inner_kind: str, *fields: str
-) -> tuple[MirrorLevel, MirrorLevel]:
+def _by_partition(kind: str, inner_kind: str, *fields: str) -> tuple[MirrorLevel, MirrorLevel]:
     """Return the levels of the usual shape: `topics`, each with `partitions`."""
     names = fields or ("name",)
     return (
-        MirrorLevel("topics", answered, kind, names),
-        MirrorLevel("partitions", inner, inner_kind, ("partition_index",)),
+        MirrorLevel("topics", "topics", kind, names),
+        MirrorLevel("partitions", "partitions", inner_kind, ("partition_index",)),
     )
 
 
@@ -102,9 +100,7 @@ MIRRORS: Final[dict[int, Mirror]] = {
         top_from=7,
     ),
     api_keys.LIST_OFFSETS: Mirror(
-        _by_partition(
-            "topics", "ListOffsetsTopicResponse", "partitions", "ListOffsetsPartitionResponse"
-        )
+        _by_partition("ListOffsetsTopicResponse", "ListOffsetsPartitionResponse")
     ),
     api_keys.METADATA: Mirror(
         (MirrorLevel("topics", "topics", "MetadataResponseTopic", ("name", "topic_id")),),
@@ -112,9 +108,7 @@ MIRRORS: Final[dict[int, Mirror]] = {
     ),
     api_keys.OFFSET_COMMIT: Mirror(
         _by_partition(
-            "topics",
             "OffsetCommitResponseTopic",
-            "partitions",
             "OffsetCommitResponsePartition",
             "name",
             "topic_id",
@@ -162,9 +156,7 @@ MIRRORS: Final[dict[int, Mirror]] = {
     ),
     api_keys.TXN_OFFSET_COMMIT: Mirror(
         _by_partition(
-            "topics",
             "TxnOffsetCommitResponseTopic",
-            "partitions",
             "TxnOffsetCommitResponsePartition",
             "name",
             "topic_id",

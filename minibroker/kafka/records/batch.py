@@ -279,14 +279,14 @@ def _read_other_header(buffer: bytes | bytearray | memoryview, position: int) ->
 
 
 def iterate_headers(
-    buffer: bytes | bytearray | memoryview, start: int = 0
+    buffer: bytes | bytearray | memoryview,
 ) -> Iterator[tuple[int, BatchHeader]]:
-    """Yield (position, header) of every batch that is in the buffer as a whole, from `start` on.
+    """Yield (position, header) of every batch that is in the buffer as a whole.
 
     A batch cut at the end of the buffer ends the walk without an error. Raises CorruptionError
     where the length or the magic belongs to no format. CRCs are not checked.
     """
-    position = start
+    position = 0
     while (size_bytes := batch_size_at(buffer, position)) is not None:
         yield position, read_header(buffer, position)
         position += size_bytes

@@ -33,7 +33,6 @@ from minibroker.kafka.records.batch import (
 from minibroker.kafka.records.compression import NONE, ZSTD
 from minibroker.kafka.records.message_set import V1, build_message_set, decode_message
 from minibroker.kafka.records.record import (
-    DECOMPRESSED_BYTES_MAX,
     INT64_BYTES_MAX,
     Record,
     decode_records,
@@ -50,16 +49,11 @@ _START: Final = Struct(">qiI")
 _INT32: Final = Struct(">i")
 
 
-def read_records(
-    buffer: bytes | memoryview,
-    position: int,
-    header: BatchHeader,
-    size_bytes_max: int = DECOMPRESSED_BYTES_MAX,
-) -> list[Record]:
+def read_records(buffer: bytes | memoryview, position: int, header: BatchHeader) -> list[Record]:
     """Return all records of the batch or message at `position`. Raises CorruptionError."""
     if header.magic == 2:
-        return decode_records(buffer, position, header=header, size_bytes_max=size_bytes_max)
-    return decode_message(buffer, position, header=header, size_bytes_max=size_bytes_max)
+        return decode_records(buffer, position, header=header)
+    return decode_message(buffer, position, header=header)
 
 
 def is_readable_as(records: memoryview, magic: int, unseen_magic: int = 0) -> bool:

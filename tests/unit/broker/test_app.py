@@ -83,10 +83,10 @@ async def test_topic_and_broker_configurations_are_there_after_a_start(tmp_path:
         await running.create_topic("t", max_message_bytes="500")
         await running.broker.cluster.alter_config("brokers", "<default>", {"log.retention.ms": "7"})
         await running.broker.cluster.alter_config("brokers", "0", {"message.max.bytes": "900"})
-        assert running.broker.dynamic.broker.message_max_bytes == 900
+        assert running.broker.dynamic.broker.get("message.max.bytes") == 900
     async with InProcessBroker(tmp_path) as running:
         assert running.partitions.get("t", 0).log.config.max_message_bytes == 500
-        assert running.broker.dynamic.broker.message_max_bytes == 900
+        assert running.broker.dynamic.broker.get("message.max.bytes") == 900
         assert running.broker.dynamic.broker.log_retention_ms == 7
 
 

@@ -26,7 +26,7 @@ from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.java_strings import string_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from minibroker.broker.groups.consumer.assignor import Assignment
     from minibroker.broker.groups.consumer.member import Member, OwnedPartitions
@@ -368,14 +368,11 @@ class ConsumerGroup(Group):
             self.resolved_regexes[regex] = resolution
             self.subscriptions.add_matches(resolution.topics)
 
-    def topics_of(
-        self, member: Member, resolutions: Mapping[str, ResolvedRegex] | None = None
-    ) -> frozenset[str]:
+    def topics_of(self, member: Member) -> frozenset[str]:
         """Return everything that a member subscribes to; a pattern not yet resolved matches
         nothing.
         """
-        regexes = self.resolved_regexes if resolutions is None else resolutions
-        resolution = regexes.get(member.topic_regex) if member.topic_regex else None
+        resolution = self.resolved_regexes.get(member.topic_regex) if member.topic_regex else None
         return member.topic_names | resolution.topics if resolution else member.topic_names
 
 

@@ -141,13 +141,12 @@ class RoundStats:
         "bytes_written",
         "invalid_count",
         "kept_count",
-        "map_bytes_read",
         "map_utilization",
         "read_count",
     )
 
     def __init__(self) -> None:
-        self.map_bytes_read = self.bytes_read = self.bytes_written = 0
+        self.bytes_read = self.bytes_written = 0
         self.read_count = self.kept_count = self.invalid_count = 0
         self.map_utilization = 0.0
 
@@ -265,7 +264,6 @@ class Cleaning:
                 if header.last_offset >= start:
                     offsets.latest_offset = header.last_offset
                 breathe()
-            self.stats.map_bytes_read += len(chunk)
         return True
 
     def _groups(self, end_offset: int) -> list[list[Segment]]:

@@ -22,6 +22,7 @@ def test_broker_keys_give_the_defaults_in_the_topics_units() -> None:
     config = defaults(
         {
             "log.roll.hours": "1",
+            "log.flush.scheduler.interval.ms": "9",
             "log.retention.minutes": "2",
             "message.max.bytes": "5",
             "log.cleanup.policy": "compact",
@@ -31,6 +32,7 @@ def test_broker_keys_give_the_defaults_in_the_topics_units() -> None:
         }
     )
     assert config.segment_ms == 3_600_000
+    assert config.flush_ms == 9
     assert config.retention_ms == 120_000
     assert config.max_message_bytes == 5
     assert config.compact

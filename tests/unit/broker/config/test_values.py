@@ -37,7 +37,6 @@ def test_the_smallest_unit_given_wins() -> None:
     both = {**hours, "log.retention.minutes": "3", "log.retention.ms": "-5"}
     assert BrokerValues(both).log_retention_ms == -1
     assert BrokerValues({"log.roll.hours": "1"}).log_roll_ms == 3_600_000
-    assert BrokerValues({"log.flush.scheduler.interval.ms": "9"}).log_flush_interval_ms == 9
 
 
 def test_the_connection_timeout_of_zookeeper_falls_back_to_its_session_timeout() -> None:

@@ -89,7 +89,6 @@ def test_groups_are_spread_over_the_partitions(running: InProcessBroker) -> None
     assert indexes == {0, 1, 2}
     assert len(groups_of(running).active_shards()) == 3
     assert groups_of(running).shard("", may_be_empty=True).index == 0
-    assert groups_of(running).shard("g").epoch == 0
 
 
 def test_readers_see_commits(running: InProcessBroker) -> None:

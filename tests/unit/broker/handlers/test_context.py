@@ -61,9 +61,9 @@ async def test_connections_do_not_share_their_context(running: InProcessBroker) 
 
 async def test_settings_are_those_of_now(running: InProcessBroker) -> None:
     services = running.broker.services
-    old_limit = services.config.message_max_bytes
+    old_limit = services.config.integer("message.max.bytes")
     running.broker.dynamic.set_broker({"message.max.bytes": str(old_limit + 1)})
-    assert services.config.message_max_bytes == old_limit + 1
+    assert services.config.integer("message.max.bytes") == old_limit + 1
 
 
 async def test_advertised_versions_are_served_versions_unless_a_release_differs(

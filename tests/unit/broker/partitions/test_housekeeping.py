@@ -107,7 +107,8 @@ class Rig:
 
     def configure(self) -> None:
         for log in self.logs.logs.values():
-            self.logs.update_config(log.topic, self.dynamic.topic(log.topic))
+            config = self.dynamic.topic(log.topic)
+            log.update_config(config, self.logs.rules_of(config))
 
     def log(self, name: str = "t", **overrides: str) -> PartitionLog:
         if overrides:

@@ -496,7 +496,8 @@ def test_a_start_restores_the_high_watermark(
     manager = open_manager(str(tmp_path))
     log = manager.create_log("t", 0, TOPIC_ID, config())
     append(log, b"a", b"b", b"c")
-    manager.close({log.name: high_watermark})
+    manager.report_high_watermarks({log.name: high_watermark}.get)
+    manager.close()
     manager = open_manager(str(tmp_path))
     assert manager.logs[log.name].high_watermark == expected
     abandon(manager)
