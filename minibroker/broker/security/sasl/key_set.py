@@ -17,6 +17,7 @@ import asyncio
 import json
 import logging
 import time
+from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.error import URLError
@@ -68,7 +69,10 @@ class KeySource(NamedTuple):
     def read(self) -> tuple[PublishedKey, ...]:
         """Return the keys. Blocks, at most `FETCH_S` and a little. Raises OSError, ValueError."""
         scheme = urlsplit(self.url).scheme.lower()
-        return parse_jwks(self._read_file() if scheme == "file" else self._fetch())
+        try:
+            return parse_jwks(self._read_file() if scheme == "file" else self._fetch())
+        except HTTPException as error:  # neither an OSError nor a ValueError
+            raise ValueError(f"the answer is no HTTP: {error!r}") from error
 
     def _read_file(self) -> bytes:
         with Path(unquote(urlsplit(self.url).path)).open("rb") as file:
@@ -151,8 +155,8 @@ def _key(entry: Any) -> PublishedKey | None:
     try:
         # PyJWT wants an algorithm; every one of the type has the same keys.
         key = PyJWK(entry, algorithm=algorithm).key
-    except (PyJWTError, ValueError, TypeError) as error:
-        logger.warning("key %r of the JWKS is left out: %s", _text(entry, "kid"), error)
+    except (PyJWTError, ValueError, TypeError, KeyError) as error:
+        logger.warning("key %r of the JWKS is left out: %r", _text(entry, "kid"), error)
         return None
     if hasattr(key, "public_key"):  # a private key, of which the public half counts
         key = key.public_key()

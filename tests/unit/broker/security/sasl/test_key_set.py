@@ -36,6 +36,8 @@ class Provider:
         self.status = 200
         self.location: str | None = None
         self.padding = b""
+        self.is_garbled = False
+        """True: an answer is no HTTP."""
         self.request_count = 0
         self.event = threading.Event()
         provider = self
@@ -43,6 +45,9 @@ class Provider:
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 provider.request_count += 1
+                if provider.is_garbled:
+                    self.wfile.write(b"this is no status line\r\n\r\n")
+                    return
                 self.send_response(provider.status)
                 if provider.location is not None:
                     self.send_header("Location", provider.location)
@@ -107,6 +112,18 @@ async def test_keys_are_read_over_http_again_and_again(provider: Provider) -> No
     assert keys._task is None
 
 
+async def test_a_provider_that_answers_without_sense_is_asked_again(provider: Provider) -> None:
+    keys = keys_of(provider.url, refresh_ms=1)
+    await begin(keys)
+    for odd_answer in ({"is_garbled": True}, {"keys": [{"kty": "oct", "kid": "no key"}]}):
+        vars(provider).update(odd_answer)
+        request_count = provider.request_count
+        await eventually(lambda count=request_count: provider.request_count > count + 2)
+        provider.is_garbled, provider.keys = False, [NEW]
+        await eventually(lambda: [key.key_id for key in keys.keys] == ["new"])
+    await keys.close()
+
+
 async def test_an_unknown_key_is_looked_for_once_in_a_while(provider: Provider) -> None:
     keys = keys_of(provider.url)
     await begin(keys)
@@ -144,6 +161,10 @@ async def test_a_start_without_keys_fails_and_says_where(
     provider.padding = b" " * JWKS_BYTES_MAX
     with pytest.raises(ConfigError, match="larger than 524288 bytes"):
         await begin(keys_of(provider.url))
+    provider.is_garbled = True
+    with pytest.raises(ConfigError, match="BadStatusLine"):
+        await begin(keys_of(provider.url))
+    provider.is_garbled = False
     provider.status, provider.location = 302, "file:/etc/passwd"
     with pytest.raises(ConfigError, match="cannot be read"):
         await begin(keys_of(provider.url))
@@ -175,6 +196,7 @@ def test_a_text_that_is_no_jwks_is_an_error(text: bytes) -> None:
 
 def test_keys_that_cannot_be_read_are_left_out() -> None:
     odd = [5, {}, {"kty": 5}, {"kty": "RSA", "kid": "odd"}, {"kty": "EC", "crv": "P-256", "x": "A"}]
+    odd.append({"kty": "oct", "kid": "no key"})
     assert parse_jwks(json.dumps({"keys": odd}).encode()) == ()
     assert [key.key_id for key in parse_jwks(json.dumps(jwks()).encode())] == [
         "rsa",
