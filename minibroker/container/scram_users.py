@@ -11,7 +11,6 @@ Source: Kafka StorageTool, ScramParser.
 from __future__ import annotations
 
 import base64
-import binascii
 import os
 import re
 import secrets
@@ -143,7 +142,7 @@ def _new_salt() -> bytes:
 def _bytes(field_name: str, text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
-    except binascii.Error:
+    except ValueError:
         raise ConfigError(f"{field_name}: expected base 64") from None
 
 

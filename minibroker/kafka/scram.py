@@ -13,7 +13,6 @@ Source: Kafka ScramFormatter, ScramCredentialUtils, ZkAdminManager.
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import hmac
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -82,7 +81,7 @@ def credential_of(text: str) -> ScramCredential | None:
             base64.b64decode(parts[name], validate=True)
             for name in ("salt", "stored_key", "server_key")
         )
-    except (KeyError, binascii.Error):
+    except (KeyError, ValueError):
         return None
     return ScramCredential(salt, stored_key, server_key, iterations)
 

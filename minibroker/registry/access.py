@@ -8,7 +8,6 @@ refused.
 from __future__ import annotations
 
 import base64
-import binascii
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
@@ -70,7 +69,7 @@ def _credentials(header: str) -> tuple[bytes, bytes]:
         return b"", b""
     try:
         name, _, password = base64.b64decode(text, validate=True).partition(b":")
-    except binascii.Error:
+    except ValueError:  # no base 64, or no ASCII
         return b"", b""
     return name, password
 

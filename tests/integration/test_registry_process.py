@@ -58,6 +58,7 @@ def test_user_with_the_right_password_is_served(users_url: str) -> None:
         basic("nobody:secret"),
         basic("alice"),
         {"Authorization": "Basic !"},
+        {"Authorization": "Basic \xe9"},
         {"Authorization": "Bearer secret"},
     ],
 )

@@ -63,6 +63,7 @@ def test_salt_and_salted_password_are_taken() -> None:
         ("SCRAM-SHA-256=[name=a]", "of a: password=… is missing"),
         ("SCRAM-SHA-256=[name=a,password=secret,iterations=9]", "iterations=9, expected 4096 to"),
         ("SCRAM-SHA-256=[name=a,password=secret,salt=?]", "salt of a: expected base 64"),
+        ("SCRAM-SHA-256=[name=a,password=secret,salt=é]", "salt of a: expected base 64"),
     ],
 )
 def test_specifications_that_cannot_be(

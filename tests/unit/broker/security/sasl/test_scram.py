@@ -173,7 +173,14 @@ def test_a_stored_text_is_read_back_and_printed_without_keys() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "iterations=4096", "salt=%,stored_key=,server_key=,iterations=1", "salt=YQ=="]
+    "text",
+    [
+        "",
+        "iterations=4096",
+        "salt=%,stored_key=,server_key=,iterations=1",
+        "salt=é,stored_key=,server_key=,iterations=1",
+        "salt=YQ==",
+    ],
 )
 def test_a_broken_text_has_no_credential(text: str) -> None:
     assert credential_of(text) is None
