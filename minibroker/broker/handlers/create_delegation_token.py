@@ -12,6 +12,7 @@ Differs from Kafka: nothing known.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.handlers.common.tokens import (
@@ -26,10 +27,11 @@ from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.protocol.messages.create_delegation_token import CreateDelegationTokenResponse
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Callable
 
     from minibroker.broker.handlers.common.context import RequestContext
-    from minibroker.broker.security.token_store import TokenStore
+    from minibroker.broker.security.token_store import KnownToken
+    from minibroker.broker.slices import Steps
     from minibroker.kafka.protocol.messages.create_delegation_token import (
         CreateDelegationTokenRequest,
     )
@@ -39,7 +41,7 @@ _USER: Final = "User"
 
 def handle(
     context: RequestContext, request: CreateDelegationTokenRequest
-) -> CreateDelegationTokenResponse | Awaitable[CreateDelegationTokenResponse]:
+) -> Steps[CreateDelegationTokenResponse | Awaitable[CreateDelegationTokenResponse]]:
     """Return a refusal, or an awaitable of the new token."""
     requester = owner = context.principal
     if request.owner_principal_name:
@@ -60,24 +62,31 @@ def handle(
             Operation.CREATE_TOKENS, ResourceType.USER, owner
         ):
             raise KafkaError(ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED)
-        if any(renewer.principal_type != _USER for renewer in request.renewers):
-            raise KafkaError(ErrorCode.INVALID_PRINCIPAL_TYPE)
+        renewers = yield from _renewers(request)
         tokens = tokens_of(context)
     except KafkaError as error:
         response.error_code = int(error.code)
         return response
-    return _create(tokens, request, response, owner, requester)
+    create = partial(tokens.create, owner, requester, renewers, request.max_lifetime_ms)
+    return _created(create, response)
 
 
-async def _create(
-    tokens: TokenStore,
-    request: CreateDelegationTokenRequest,
-    response: CreateDelegationTokenResponse,
-    owner: str,
-    requester: str,
+def _renewers(request: CreateDelegationTokenRequest) -> Steps[list[str]]:
+    """Return the principals that may renew the token. Raises KafkaError for one that is no user."""
+    renewers = []
+    for renewer in request.renewers:
+        if renewer.principal_type != _USER:
+            raise KafkaError(ErrorCode.INVALID_PRINCIPAL_TYPE)
+        renewers.append(f"{_USER}:{renewer.principal_name}")
+        yield
+    return renewers
+
+
+async def _created(
+    create: Callable[[], Awaitable[KnownToken]], response: CreateDelegationTokenResponse
 ) -> CreateDelegationTokenResponse:
-    renewers = [f"{item.principal_type}:{item.principal_name}" for item in request.renewers]
-    token = await tokens.create(owner, requester, renewers, request.max_lifetime_ms)
+    """Return the response with the token that `create` makes."""
+    token = await create()
     response.issue_timestamp_ms = token.token.issued_ms
     response.expiry_timestamp_ms = token.token.expires_ms
     response.max_timestamp_ms = token.token.max_ms

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from minibroker.broker.handlers.common.tokens import FIRST_WITH_REQUESTER, check_client, tokens_of
 from minibroker.broker.security.acls import Operation, ResourceType
 from minibroker.broker.security.tokens import is_shown
+from minibroker.broker.slices import gather
 from minibroker.kafka.protocol.messages.describe_delegation_token import (
     DescribedDelegationToken,
     DescribedDelegationTokenRenewer,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.security.token_store import KnownToken
     from minibroker.broker.security.tokens import Token
+    from minibroker.broker.slices import Steps
     from minibroker.kafka.protocol.messages.describe_delegation_token import (
         DescribeDelegationTokenRequest,
     )
@@ -34,29 +36,34 @@ if TYPE_CHECKING:
 
 def handle(
     context: RequestContext, request: DescribeDelegationTokenRequest
-) -> DescribeDelegationTokenResponse:
+) -> Steps[DescribeDelegationTokenResponse]:
     """Return the tokens that the client sees. Raises KafkaError."""
     check_client(context)
     tokens = tokens_of(context)
     owners = None
     if request.owners is not None:
-        owners = [f"{owner.principal_type}:{owner.principal_name}" for owner in request.owners]
+        owners = frozenset(
+            (
+                yield from gather(
+                    f"{owner.principal_type}:{owner.principal_name}" for owner in request.owners
+                )
+            )
+        )
 
     def may_describe(token: Token) -> bool:
         return context.authorize(
             Operation.DESCRIBE, ResourceType.DELEGATION_TOKEN, token.id
         ) or context.authorize(Operation.DESCRIBE_TOKENS, ResourceType.USER, token.owner)
 
-    return DescribeDelegationTokenResponse(
-        tokens=[
-            _described(stored, context.version)
-            for stored in tokens.all()
-            if is_shown(stored.token, context.principal, owners, may_describe)
-        ]
-    )
+    response = DescribeDelegationTokenResponse()
+    for stored in tokens.all():
+        if is_shown(stored.token, context.principal, owners, may_describe):
+            response.tokens.append((yield from _described(stored, context.version)))
+        yield
+    return response
 
 
-def _described(stored: KnownToken, version: int) -> DescribedDelegationToken:
+def _described(stored: KnownToken, version: int) -> Steps[DescribedDelegationToken]:
     token = stored.token
     described = DescribedDelegationToken(
         issue_timestamp=token.issued_ms,
@@ -75,4 +82,5 @@ def _described(stored: KnownToken, version: int) -> DescribedDelegationToken:
         described.renewers.append(
             DescribedDelegationTokenRenewer(principal_type=kind, principal_name=name)
         )
+        yield
     return described

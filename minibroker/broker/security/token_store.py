@@ -194,8 +194,10 @@ class TokenStore:
             lifetimes=self._settings.lifetimes,
             now_ms=self._clock.now_ms(),
         )
+        # Beside the loop, as `decode`: a token may have very many renewers.
+        value = await asyncio.to_thread(nodes.encode, token)
         async with self._lock:
-            await self._change(token.id, Create(nodes.path_of(token.id), nodes.encode(token)))
+            await self._change(token.id, Create(nodes.path_of(token.id), value))
             await self._take_in((token,))
         logger.info("created delegation token %s of %s", token.id, owner)
         return self._known_now(token)
@@ -236,7 +238,8 @@ class TokenStore:
 
     async def _write(self, token: Token) -> None:
         """Write a token that stands already. Call it with the lock."""
-        path, value = nodes.path_of(token.id), nodes.encode(token)
+        path = nodes.path_of(token.id)
+        value = await asyncio.to_thread(nodes.encode, token)
         try:
             await self._change(token.id, Set(path, value))
         except NoNode:  # as in Kafka, another broker removed it: the one that changes it wins
@@ -314,7 +317,7 @@ class TokenStore:
                 self._forget(token_id)
                 continue
             try:
-                token = nodes.decode(token_id, value[0])
+                token = await asyncio.to_thread(nodes.decode, token_id, value[0])
             except CoordinationError as error:  # a broken node must not stop this broker
                 logger.warning("a delegation token is left out: %s", error)
                 self._forget(token_id)

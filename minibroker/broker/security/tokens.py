@@ -20,6 +20,7 @@ from minibroker.kafka.errors import KafkaError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from collections.abc import Set as AbstractSet
 
 USER_PREFIX: Final = "User:"
 
@@ -42,9 +43,10 @@ class Token(NamedTuple):
         """Return whether its time is over."""
         return min(self.max_ms, self.expires_ms) < now_ms
 
-    def is_of(self, principal: str) -> bool:
-        """Return whether the principal owns it, asked for it or may renew it."""
-        return principal in (self.owner, self.requester, *self.renewers)
+    @property
+    def people(self) -> tuple[str, ...]:
+        """Return the principals that own it, asked for it or may renew it."""
+        return (self.owner, self.requester, *self.renewers)
 
 
 class Lifetimes(NamedTuple):
@@ -106,16 +108,16 @@ def expire(token: Token, principal: str, period_ms: int, *, now_ms: int) -> Toke
 def is_shown(
     token: Token,
     principal: str,
-    owners: Sequence[str] | None,
+    owners: AbstractSet[str] | None,
     may_describe: Callable[[Token], bool],
 ) -> bool:
     """Return whether a principal that asks for the tokens of `owners` (None: all) sees this one.
 
     `may_describe`: asked about a token that is not the principal's.
     """
-    if owners is not None and not any(token.is_of(owner) for owner in owners):
+    if owners is not None and owners.isdisjoint(token.people):
         return False
-    return token.is_of(principal) or may_describe(token)
+    return principal in token.people or may_describe(token)
 
 
 def _check_renewer(token: Token, principal: str) -> None:

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minibroker.broker import slices
 from minibroker.broker.config.listeners import SecurityProtocol
 from minibroker.broker.handlers.common.tokens import check_client
 from minibroker.broker.security.acls import Operation, ResourceType
+from minibroker.broker.server import dispatch
 from minibroker.client.sasl import ScramClient
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
@@ -32,6 +34,7 @@ from minibroker.kafka.protocol.messages.metadata import MetadataRequest
 from minibroker.kafka.protocol.messages.renew_delegation_token import RenewDelegationTokenRequest
 from minibroker.kafka.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from minibroker.kafka.protocol.messages.sasl_handshake import SaslHandshakeRequest
+from tests.support.counted_work import CountedWork
 from tests.unit.broker.handlers.acl_requests import SETTINGS, acl, allow
 
 if TYPE_CHECKING:
@@ -39,6 +42,8 @@ if TYPE_CHECKING:
 
 
 MECHANISM = "SCRAM-SHA-256"
+LARGE = 1_000
+"""Items of a list in a large request."""
 
 
 @pytest.fixture
@@ -186,6 +191,45 @@ async def test_a_token_is_described_to_those_who_may_see_it(running: InProcessBr
         owner = DescribeDelegationTokenOwner(principal_type="User", principal_name="alice")
         others = DescribeDelegationTokenRequest(owners=[owner])
         assert (await root.call(others, 3)).tokens == []
+
+
+async def hold_of(client: RawClient, request: Any) -> int:
+    """Return the lines of the longest step of the broker for a request."""
+    client.send(request, 3)
+    with CountedWork() as work:
+        await client.receive_frame()
+    client._unanswered.clear()
+    return work.longest_hold
+
+
+@pytest.mark.pure("counts lines of Python between two turns of the loop")
+async def test_many_renewers_and_owners_hold_nobody_up(
+    running: InProcessBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    monkeypatch.setattr(dispatch, "LARGE_FRAME_BYTES", 0)
+    names = [f"user-{number}" for number in range(LARGE)]
+    create = creation()
+    create.renewers = [
+        CreatableRenewers(principal_type="User", principal_name=name) for name in names
+    ]
+    owners = [
+        DescribeDelegationTokenOwner(principal_type="User", principal_name=f"{name}!")
+        for name in names
+    ]
+    alice, _, _ = await log_in(running, "alice", "a")
+    async with alice:
+        for request in (
+            creation(),  # imports, caches
+            DescribeDelegationTokenRequest(owners=None),
+            create,
+            DescribeDelegationTokenRequest(owners=None),
+            DescribeDelegationTokenRequest(owners=owners),
+        ):
+            hold = await hold_of(alice, request)
+            assert hold < LARGE, request
+        described = await alice.call(DescribeDelegationTokenRequest(owners=None), 3)
+    assert [len(token.renewers) for token in described.tokens] == [1, LARGE]
 
 
 @pytest.mark.parametrize("settings", [{"delegation.token.secret.key": ""}], indirect=True)

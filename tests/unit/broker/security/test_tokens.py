@@ -94,10 +94,10 @@ def test_an_expired_token_may_only_be_ended_at_once() -> None:
 def test_a_token_is_shown_to_its_people_and_to_those_who_may_describe_it() -> None:
     for principal in ("User:o", "User:q", "User:r"):
         assert is_shown(TOKEN, principal, None, lambda _: False)
-        assert is_shown(TOKEN, principal, ["User:r"], lambda _: False)
-        assert not is_shown(TOKEN, principal, ["User:x"], lambda _: True)
+        assert is_shown(TOKEN, principal, {"User:r"}, lambda _: False)
+        assert not is_shown(TOKEN, principal, {"User:x"}, lambda _: True)
     assert not is_shown(TOKEN, "User:x", None, lambda _: False)
-    assert is_shown(TOKEN, "User:x", ["User:x", "User:o"], lambda _: True)
+    assert is_shown(TOKEN, "User:x", {"User:x", "User:o"}, lambda _: True)
 
 
 # The nodes of delegation tokens, as Kafka 3.9 writes and reads them.
