@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.broker.event_loop import cancel_all
 from minibroker.client.async_connection import AsyncConnection
+from minibroker.client.daemons import mark_retrieved
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -226,7 +227,7 @@ class PeerClient:
             peer.opening = asyncio.get_running_loop().create_task(
                 self._open(broker_id, peer, endpoint)
             )
-            peer.opening.add_done_callback(_take_note)
+            peer.opening.add_done_callback(mark_retrieved)
         try:
             return await asyncio.shield(peer.opening)
         except asyncio.CancelledError:
@@ -275,9 +276,3 @@ class PeerClient:
         peer.failures = 0
         peer.connection, peer.endpoint = connection, endpoint
         return connection
-
-
-def _take_note(opening: asyncio.Task[AsyncConnection]) -> None:
-    """Note the end of an attempt; `_open` has logged its error."""
-    if not opening.cancelled():
-        opening.exception()

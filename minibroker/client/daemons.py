@@ -25,7 +25,7 @@ def in_daemon(work: Callable[[], Result], name: str) -> asyncio.Future[Result]:
     """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Result] = loop.create_future()
-    future.add_done_callback(_mark_retrieved)
+    future.add_done_callback(mark_retrieved)
 
     def run() -> None:
         try:
@@ -50,7 +50,7 @@ def _settle(future: asyncio.Future[Any], error: Exception | None, result: Any) -
         future.set_result(result)
 
 
-def _mark_retrieved(future: asyncio.Future[Any]) -> None:
-    """Read the error, so that asyncio does not log it if the caller is gone."""
+def mark_retrieved(future: asyncio.Future[Any]) -> None:
+    """Read the error, so that asyncio does not log it if nobody waits any more."""
     if not future.cancelled():
         future.exception()

@@ -18,6 +18,7 @@ from minibroker.client.oauth import RETRIEVER_KEY as _RETRIEVER_KEY
 from minibroker.client.oauth import SCOPE_KEY as _SCOPE_KEY
 from minibroker.client.oauth import URL_KEY as _URL_KEY
 from minibroker.kafka.errors import ConfigError
+from minibroker.kafka.java_strings import quoted
 from minibroker.kafka.oauthbearer import MECHANISM
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def in_java(settings: dict[str, str], options: Mapping[str, str]) -> dict[str, s
 
 def line_of(module: str, options: Mapping[str, str]) -> str:
     """Return a JAAS line."""
-    return " ".join((module, "required", *(f"{k}={_quoted(v)}" for k, v in options.items()))) + ";"
+    return " ".join((module, "required", *(f"{k}={quoted(v)}" for k, v in options.items()))) + ";"
 
 
 def _is_librdkafkas(name: str) -> bool:
@@ -153,9 +154,3 @@ def _retriever(grant: str) -> str:
     if grant not in _GRANTS:
         raise ConfigError(f"{_GRANT_KEY}={grant}: expected {' or '.join(_GRANTS)}")
     return _GRANTS[grant]
-
-
-def _quoted(text: str) -> str:
-    for plain, escape in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r")):
-        text = text.replace(plain, escape)
-    return f'"{text}"'

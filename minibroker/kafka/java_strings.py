@@ -1,8 +1,9 @@
-"""Hash codes of strings as Java computes them, addresses as Java writes them; pure functions.
+"""Hash codes of strings as Java computes them, addresses and quoted texts as Java has them.
 
 Kafka finds the partition of a group or a transactional id with the hash code, and its hash tables
 are in the order of hash codes. Source: java.lang.String.hashCode, Kafka Utils.abs. Members of
-groups and hosts of ACLs have addresses as text (java.net.InetAddress.getHostAddress).
+groups and hosts of ACLs have addresses as text (java.net.InetAddress.getHostAddress). JAAS lines
+have names and passwords in quotes (java.io.StreamTokenizer).
 """
 
 from __future__ import annotations
@@ -70,6 +71,13 @@ def host_address(host: str) -> str:
         return str(ip_address.ipv4_mapped)
     groups = ip_address.exploded.split(":")
     return ":".join(f"{int(group, 16):x}" for group in groups) + percent + zone
+
+
+def quoted(text: str) -> str:
+    """Return a text in quotes, as it stands in a JAAS line."""
+    for letter, escaped in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r")):
+        text = text.replace(letter, escaped)
+    return f'"{text}"'
 
 
 def small_set_order(texts: Iterable[str]) -> list[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from minibroker.broker.config.secured import quoted
+from minibroker.kafka.java_strings import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -26,6 +26,7 @@ from minibroker.broker.cluster.codecs import (
 from minibroker.broker.cluster.paths import PRODUCER_ID_BLOCK
 from minibroker.broker.cluster.tree import BadVersion, NodeExists, NoNode
 from minibroker.broker.event_loop import cancel_all
+from minibroker.client.daemons import mark_retrieved
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CoordinationError, KafkaError
 
@@ -95,17 +96,12 @@ class ProducerIds:
     def _start_fetch(self) -> asyncio.Task[None]:
         if self._fetch is None or self._fetch.done():
             self._fetch = asyncio.get_running_loop().create_task(self._fetch_block())
-            self._fetch.add_done_callback(_mark_retrieved)
+            # A prefetch may fail where nobody waits: the next caller fetches again.
+            self._fetch.add_done_callback(mark_retrieved)
         return self._fetch
 
     async def _fetch_block(self) -> None:
         self._reserve = await take_block(self._tree, self._broker_id)
-
-
-def _mark_retrieved(fetch: asyncio.Task[None]) -> None:
-    """Take note of a failed prefetch that nobody waits for: the next caller fetches again."""
-    if not fetch.cancelled():
-        fetch.exception()
 
 
 async def take_block(tree: Tree, broker_id: int) -> ProducerIdBlock:

@@ -28,6 +28,7 @@ from minibroker.broker.cluster.tree import (
 )
 from minibroker.broker.cluster.zookeeper_watches import WatchSet
 from minibroker.broker.slices import TimeSlice
+from minibroker.client.daemons import mark_retrieved
 from minibroker.kafka.errors import AwayError, CoordinationError
 
 if TYPE_CHECKING:
@@ -309,7 +310,7 @@ class ZooKeeperSession:
             raise self._away()
         assert self._loop is not None
         future: asyncio.Future[Any] = self._loop.create_future()
-        future.add_done_callback(_mark_retrieved)  # its waiter may have timed out
+        future.add_done_callback(mark_retrieved)  # its waiter may have timed out
         result = start(*arguments)
         result.rawlink(lambda done: self._hop(_settle, future, done))
         return future
@@ -420,8 +421,3 @@ def _hang_up(client: Any) -> None:
         connection._socket.shutdown(socket.SHUT_RDWR)  # noqa: SLF001
     connection.stop(OPERATION_TIMEOUT_S)
     client.handler.stop()
-
-
-def _mark_retrieved(future: asyncio.Future[Any]) -> None:
-    if not future.cancelled():
-        future.exception()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.config.listeners import SecurityProtocol
 from minibroker.kafka.errors import ConfigError
+from minibroker.kafka.java_strings import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,10 +78,3 @@ def parse_user(text: str) -> tuple[str, str]:
     if not password:
         raise ConfigError(f"user {name!r}: the password is empty, expected NAME:PASSWORD")
     return name, password
-
-
-def quoted(text: str) -> str:
-    """Return a text in quotes, as it stands in a JAAS line."""
-    for letter, escaped in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r")):
-        text = text.replace(letter, escaped)
-    return f'"{text}"'

@@ -29,6 +29,7 @@ from minibroker.broker.server.answers import Answer, error_response
 from minibroker.broker.server.connection import ConnectionState, Event
 from minibroker.broker.server.handling import read_request
 from minibroker.broker.server.interceptor import LoginStage
+from minibroker.client.daemons import mark_retrieved
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, ProtocolError
 from minibroker.kafka.protocol.api_keys import API_VERSIONS, SASL_HANDSHAKE
@@ -225,8 +226,7 @@ class SaslGate:
     ) -> None:
         """Go on with the result of a worker, unless the connection has ended meanwhile."""
         if self._connection.state is not ConnectionState.VERIFYING:
-            if not result.cancelled():
-                result.exception()
+            mark_retrieved(result)
             return
         self._connection.apply(Event.VERIFIED)
         now_ms = self._context.services.clock.now_ms()

@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.broker.config.authorizers import STANDARD_AUTHORIZER, SUPER_USERS
 from minibroker.broker.config.listeners import SecurityProtocol
-from minibroker.broker.config.secured import MECHANISMS, USERS, quoted
+from minibroker.broker.config.secured import MECHANISMS, USERS
 from minibroker.broker.security.sasl.users import users_of_config
 from minibroker.kafka.errors import ConfigError
 from minibroker.kafka.java_formats.properties import escape
+from minibroker.kafka.java_strings import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

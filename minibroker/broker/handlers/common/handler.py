@@ -28,7 +28,6 @@ class Handler:
         "check",
         "error_response",
         "fast",
-        "flexible_from",
         "handle",
         "has_failed",
         "is_silent",
@@ -46,7 +45,6 @@ class Handler:
         self.api_key = api.key
         self.name = api.name
         self.min_version, self.max_version = versions
-        self.flexible_from = api.flexible_from
         self.request, self.response = messages
         self.handle: Callable[..., Any] = module.handle
         """(context, request) → response, or an awaitable of it, or steps to it."""
