@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.cluster import paths
@@ -23,7 +24,7 @@ from minibroker.broker.cluster.creation_limits import (
 )
 from minibroker.broker.cluster.image import NO_LEADER, TopicImage
 from minibroker.broker.cluster.partition_states import state_operations, with_states
-from minibroker.broker.cluster.tree import Create, NodeExists, Set, ensure_node
+from minibroker.broker.cluster.tree import Create, NodeExists, Set
 from minibroker.broker.cluster.updates import STATES_PER_STEP
 from minibroker.broker.slices import collect
 from minibroker.kafka.error_codes import ErrorCode
@@ -373,10 +374,11 @@ class Topics:
 
         `topic_id`: of the topic that is meant, zero for any. Another one may have its name by now.
 
-        Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, REQUEST_TIMED_OUT; StorageError,
-        CoordinationError as `Deletion.settled`.
+        Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, REQUEST_TIMED_OUT, and NOT_CONTROLLER where
+        this broker is deposed while it waits; StorageError, CoordinationError as `Deletion.wait`.
         """
         deletion = None
+        write = self._writer()
         async with self._context.lock:
             topic = self._context.updater.image.topics.get(name)
             if topic is None or topic_id not in (ZERO_TOPIC_ID, topic.topic_id):
@@ -384,7 +386,8 @@ class Topics:
                     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
                     f"Topic `{name}` to delete does not exist",
                 )
-            await ensure_node(self._context.tree, paths.delete_topic(name))
+            with suppress(NodeExists):
+                await write([Create(paths.delete_topic(name))])
             if self._election.is_controller:
                 deletion = await self._deletions.begin(name)
         if deletion is not None:

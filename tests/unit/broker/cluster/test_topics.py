@@ -379,6 +379,23 @@ async def test_a_broker_that_was_deposed_while_it_waited_grows_no_topic(
     assert (await cluster_tree.get("/brokers/topics/t"))[0] == node
 
 
+async def test_a_broker_that_was_deposed_while_it_waited_deletes_no_topic(
+    cluster: Cluster, cluster_tree: Tree
+) -> None:
+    """The next controller may have made another topic of that name, which this one has not read."""
+    if not cluster_tree.is_shared:
+        return  # it is never deposed
+    await cluster.create_topic("t")
+    async with cluster._context.lock:
+        deletion = asyncio.create_task(cluster.delete_topic("t"))
+        await asyncio.sleep(0)
+        cluster._election.lose()
+    with pytest.raises(KafkaError) as caught:
+        await deletion
+    assert caught.value.code is ErrorCode.NOT_CONTROLLER
+    assert await cluster_tree.exists("/admin/delete_topics/t") is None
+
+
 async def test_a_deletion_that_waited_leaves_the_next_topic_of_that_name(
     cluster: Cluster, cluster_tree: Tree
 ) -> None:
