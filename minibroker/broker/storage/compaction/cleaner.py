@@ -283,8 +283,8 @@ class LogCleaner:
             log.note_cleaned(end.end_offset)
             self._logs.checkpoint_cleaned_later(log)
             self._note_round(end, end.end_offset)
-        if end.end_offset is not None or log.place.is_deleted:
-            self.look()
+        if end.end_offset is not None or not end.work.is_current:
+            self.look()  # an error is none of the log as it is now
             return
         if end.error is not None:
             self._judge(log, end.error)

@@ -19,6 +19,7 @@ from minibroker.broker.storage.compaction.cleaner_settings import (
     cleaner_settings,
 )
 from minibroker.broker.storage.compaction.round_thread import THREAD_NAME
+from minibroker.broker.storage.files import Files
 from minibroker.broker.storage.record_checks import AppendRules
 from minibroker.kafka.errors import StorageError
 from tests.support.compaction import put
@@ -460,6 +461,39 @@ def test_a_log_that_is_cut_behind_the_last_swap_is_not_taken_for_clean(world: Wo
     world.turn_until_done()
     assert values_of(log) == [b"4"]
     assert log.clean_offset == 10
+
+
+class CuttingFiles(Files):
+    """Files of a round during whose first read the log is cut."""
+
+    def __init__(self, log: PartitionLog) -> None:
+        self._log = log
+        self.is_cut = False
+
+    def pread(self, fd: int, size: int, position: int) -> bytes:  # type: ignore[override]
+        if not self.is_cut:
+            self.is_cut = True
+            self._log.truncate_to(5)
+        return super().pread(fd, size, position)
+
+
+def test_a_log_that_is_cut_while_it_is_read_is_not_set_aside(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The round takes its file for a damaged one, which ends too early."""
+    log = world.log()
+    fill(log)
+    log.roll()
+    files = CuttingFiles(log)
+    monkeypatch.setattr(world.manager.disk, "files", files)
+    world.cleaner.look()
+    ended = world.calls.get(timeout=WAIT_S)
+    assert files.is_cut
+    log.roll()
+    ended()
+    world.turn_until_done()
+    assert list(world.cleaner.uncleanable().values()) == [(0, 0)]
+    assert values_of(log) == [b"4"]
 
 
 def test_a_look_is_made_in_steps_of_one_log(tmp_path: Path) -> None:
