@@ -53,14 +53,23 @@ class LoginWire(asyncio.Protocol):
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """Do `Protocol.data_received`."""
+        """Do `Protocol.data_received`. More than an answer is not kept: nobody takes bytes while a
+        token or a ticket is fetched.
+        """
         self._bytes += data
+        if len(self._bytes) > SIZE.size + _ANSWER_BYTES_MAX:
+            self._transport.abort()
         self._wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Do `Protocol.connection_lost`."""
         self._loss = exc or ConnectionError("the broker closed the connection during the login")
         self._wake()
+
+    def check_open(self) -> None:
+        """Raise ConnectionError where the connection has ended: its next protocol is not told."""
+        if self._loss is not None:
+            raise ConnectionError(str(self._loss)) from self._loss
 
     def _wake(self) -> None:
         if self._arrival is not None and not self._arrival.done():
@@ -69,8 +78,7 @@ class LoginWire(asyncio.Protocol):
     async def _take(self, size: int) -> bytes:
         """Return the next bytes. Raises OSError."""
         while len(self._bytes) < size:
-            if self._loss is not None:
-                raise ConnectionError(str(self._loss)) from self._loss
+            self.check_open()
             self._arrival = asyncio.get_running_loop().create_future()
             await self._arrival
         piece = bytes(self._bytes[:size])

@@ -40,6 +40,7 @@ class Upstream:
         try:
             if self._settings.uses_sasl:
                 session = await wire.log_in(self._settings, address)
+            wire.check_open()
             transport.pause_reading()
         except BaseException:
             transport.abort()
@@ -55,4 +56,6 @@ async def renewed(transport: asyncio.Transport, session: Session) -> Session:
     wire = LoginWire()
     transport.set_protocol(wire)
     wire.connection_made(transport)
-    return await wire.renew(session)
+    new_session = await wire.renew(session)
+    wire.check_open()
+    return new_session
