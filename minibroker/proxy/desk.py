@@ -47,7 +47,8 @@ class Desk:
         self.names: TopicNames = {}
         """Topic id → name, as far as answers of Metadata told it."""
         self.onlookers: list[Callable[[Exchange], None]] = []
-        """Get each exchange. Without one no frame is decoded for its content."""
+        """Get each exchange, until one raises OSError. Without one no frame is decoded for its
+        content."""
         self.on_event: Callable[[str], None] = lambda _: None
         """Gets a sentence about a connection: unreadable bytes, a broker that cannot be reached."""
         self.on_expect: Callable[[], object] = bool
@@ -146,8 +147,12 @@ class Desk:
 
     def _show(self, exchange: Exchange, request_bytes: int, answer_bytes: int | None) -> None:
         exchange = exchange._replace(request_bytes=request_bytes, answer_bytes=answer_bytes)
-        for show in self.onlookers:
-            show(exchange)
+        for show in list(self.onlookers):
+            try:
+                show(exchange)
+            except OSError as error:  # a full disk, or a reader of the output that has ended
+                self.onlookers.remove(show)
+                self.on_event(f"a part of the output ends here, it cannot be written: {error}")
 
     def _run_in_task(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)

@@ -11,7 +11,8 @@ import sys
 import urllib.error
 import urllib.request
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
 
 import pytest
 from confluent_kafka import Producer
@@ -27,8 +28,9 @@ from tests.support.event_stream import EventStreamReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
+FULL = Path("/dev/full")
+"""A file whose disk is full."""
 PAGE = readme.ROOT / "docs" / "how-to" / "proxy.md"
 READY = re.compile(r"minibroker proxy listening on (127\.0\.0\.1:\d+), to (127\.0\.0\.1:\d+)\n")
 
@@ -41,14 +43,16 @@ def broker() -> Iterator[Broker]:
 
 
 @contextmanager
-def running(command: str, broker: Broker, *more: str) -> Iterator[subprocess.Popen[str]]:
-    """Run a command of the page before the broker, at free ports."""
+def running(
+    command: str, broker: Broker, *more: str, errors: IO[str] | None = None
+) -> Iterator[subprocess.Popen[str]]:
+    """Run a command of the page before the broker, at free ports. `errors`: for standard error."""
     command = command.replace("127.0.0.1:9092", broker.bootstrap)
     words = re.sub(r":(9192|9193)", ":0", command).split()
     process = subprocess.Popen(
         [sys.executable, "-m", *words, *more],
         stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stderr=errors or subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONWARNINGS": "error"},
     )
@@ -113,6 +117,22 @@ def test_a_recording_is_shown_again(broker: Broker, tmp_path: Path) -> None:
         check=True,
     )
     assert re.search(r" Produce v\d+ shop → .*: orders-0 1 record .* ok, ", dialogue.stdout)
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="not run: no /dev/full here")
+def test_clients_are_served_on_where_nothing_can_be_written(broker: Broker) -> None:
+    (command,) = commands("A proxy before any Kafka")
+    with (
+        FULL.open("w") as full,
+        running(command, broker, "--record", str(FULL), errors=full) as process,
+    ):
+        address = ready(process, broker)
+        produce(address)
+        produce(address)
+        process.terminate()
+        lines, _ = process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert len([line for line in lines.splitlines() if " Produce v" in line]) == 2
 
 
 def test_faults_are_added_over_http(broker: Broker) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import signal
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, TextIO
 
 from minibroker.broker.event_loop import new_loop, on_signals
@@ -44,8 +44,9 @@ async def _serve(
     errors: TextIO,
 ) -> int:
     def tell(sentence: str) -> None:
-        errors.write(f"{sentence}\n")
-        errors.flush()
+        with suppress(OSError):  # a full disk: clients are served on
+            errors.write(f"{sentence}\n")
+            errors.flush()
 
     control_options = plan.control.options()
     proxy = KafkaProxy(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -31,16 +33,14 @@ def show_all(options: ShownOptions, proxy: KafkaProxy, out: TextIO, files: ExitS
         shows.append(_recorder(options.record, files))
     if options.html is not None:
         shows.append(_page(options.html, proxy, files))
-    if not shows:
-        return
     selection = options.chosen.selection()
 
-    def show(exchange: Exchange) -> None:
+    def show(write: Show, exchange: Exchange) -> None:
         if selection.takes(exchange, proxy.names):
-            for write in shows:
-                write(exchange)
+            write(exchange)
 
-    proxy.watch(show)
+    for write in shows:
+        proxy.watch(partial(show, write))
 
 
 def _page(path: str, proxy: KafkaProxy, files: ExitStack) -> Show:
@@ -72,5 +72,10 @@ def _recorder(path: str, files: ExitStack) -> Show:
         file = Path(path).open("a", encoding="utf-8")  # noqa: SIM115  the stack closes it
     except OSError as error:
         raise CommandError(f"--record {path}: {error.strerror or error}") from None
-    files.callback(file.close)
+
+    def close() -> None:
+        with suppress(OSError):  # of a line that could not be written: that was said then
+            file.close()
+
+    files.callback(close)
     return writer_to(file, is_full=False, is_json=True, is_live=True)

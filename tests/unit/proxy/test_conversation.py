@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from struct import pack
 from typing import Any
 
@@ -210,6 +211,26 @@ async def test_a_long_list_is_shown_in_its_order() -> None:
     await desk.finish()
     assert [exchange.api for exchange in exchanges] == ["Metadata", "Heartbeat"]
     assert len(exchanges[0].answer.topics) == 3_000  # type: ignore[union-attr]
+
+
+def test_an_onlooker_that_cannot_write_is_left_out() -> None:
+    exchanges: list[Exchange] = []
+    events: list[str] = []
+    desk = watched_desk(exchanges)
+    desk.on_event = events.append
+
+    def write(_exchange: Exchange) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    desk.onlookers.insert(0, write)
+    conversation = Conversation(desk)
+    for number in (1, 2):
+        conversation.client_sends(framed(request_bytes(BEAT, 3, number)))
+        conversation.kafka_sends(beat(number))
+    assert bytes(conversation.answered) == beat(1) + beat(2)
+    assert len(exchanges) == 2
+    (event,) = events
+    assert event.endswith("it cannot be written: [Errno 28] No space left on device")
 
 
 def test_a_delayed_request_and_those_behind_it_wait() -> None:
