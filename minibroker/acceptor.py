@@ -66,9 +66,12 @@ class Acceptor(Generic[P]):
         Raises OSError.
         """
         loop = asyncio.get_running_loop()
-        addresses = await loop.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )
+        try:
+            addresses = await loop.getaddrinfo(
+                host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            )
+        except UnicodeError:  # of IDNA: an empty label, or one that is too long
+            raise OSError("this is no name of a host") from None
         try:
             for family, _, _, _, address in dict.fromkeys(addresses):
                 free = self._sockets[0].getsockname()[1] if self._sockets else port

@@ -91,7 +91,10 @@ class AsyncConnection:
         Raises OSError (ConnectionError where the peer does not take the login, SSLError where its
         certificate is not accepted), ProtocolError.
         """
-        incoming, outgoing = await asyncio.open_connection(host, port, ssl=tls)
+        try:
+            incoming, outgoing = await asyncio.open_connection(host, port, ssl=tls)
+        except UnicodeError:  # of IDNA: an empty label, or one that is too long
+            raise OSError(f"{host!r} is no name of a host") from None
         connection = cls((host, port), incoming, outgoing)
         try:
             await connection._follow(agreement_steps(connection._dialogue, str(connection)))

@@ -245,6 +245,8 @@ def _connected(settings: ClientSettings, address: tuple[str, int]) -> socket.soc
     host, port = address
     try:
         return socket.create_connection(address, settings.timeout_s)
+    except UnicodeError:  # of IDNA: an empty label, or one that is too long
+        raise OSError(f"no broker answers at {host}:{port}: this is no name of a host") from None
     except OSError as error:
         if error.errno is None:
             raise TimeoutError(f"no broker answers at {host}:{port}") from error

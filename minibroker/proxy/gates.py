@@ -299,9 +299,9 @@ class Gates:
 
 
 async def _ips_of(host: str) -> set[str]:
-    """Return the addresses of a host, none if nobody knows it."""
+    """Return the addresses of a host, none if nobody knows it or it is no name of a host."""
     try:
         infos = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except OSError:
+    except (OSError, UnicodeError):
         return set()
     return {str(info[4][0]) for info in infos}

@@ -33,9 +33,12 @@ class Upstream:
         login), ProtocolError, ConfigError.
         """
         host, port = address
-        transport, wire = await asyncio.get_running_loop().create_connection(
-            LoginWire, host, port, ssl=self._tls, server_hostname=host if self._tls else None
-        )
+        try:
+            transport, wire = await asyncio.get_running_loop().create_connection(
+                LoginWire, host, port, ssl=self._tls, server_hostname=host if self._tls else None
+            )
+        except UnicodeError:  # of IDNA: an empty label, or one that is too long
+            raise OSError("this is no name of a host") from None
         session = None
         try:
             if self._settings.uses_sasl:

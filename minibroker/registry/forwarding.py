@@ -72,7 +72,7 @@ class Forwarding:
         try:
             async with asyncio.timeout(TIMEOUT_S):
                 return await self._exchange(url, request, body)
-        except (OSError, TimeoutError, h11.ProtocolError, asyncio.IncompleteReadError) as error:
+        except (OSError, UnicodeError, h11.ProtocolError, asyncio.IncompleteReadError) as error:
             raise forward_failed(
                 f"the registry of broker {broker_id} at {url} does not answer:"
                 f" {error or type(error).__name__}"

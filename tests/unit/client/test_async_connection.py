@@ -9,7 +9,9 @@ import pytest
 import uvloop
 
 from minibroker.client.async_connection import ANSWER_BYTES_MAX, IN_FLIGHT_MAX, AsyncConnection
+from minibroker.client.connection import BlockingConnection
 from minibroker.client.sasl import PasswordLogin
+from minibroker.client.settings import client_settings
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, ProtocolError
 from minibroker.kafka.protocol.messages.metadata import MetadataRequest, MetadataResponse
@@ -44,6 +46,14 @@ async def ask(connection: AsyncConnection) -> MetadataResponse:
     answer = await connection.call(MetadataRequest(topics=[]), MetadataResponse, VERSION)
     assert isinstance(answer, MetadataResponse)
     return answer
+
+
+@pytest.mark.parametrize("host", ["a..b", "x" * 64])
+async def test_a_host_that_is_no_name_is_an_os_error(host: str) -> None:
+    with pytest.raises(OSError, match="no name of a host"):
+        await AsyncConnection.open(host, 9092)
+    with pytest.raises(OSError, match="no name of a host"):
+        BlockingConnection.open(client_settings({"bootstrap.servers": f"{host}:1"}), (host, 1))
 
 
 async def test_a_minibroker_answers_in_the_newest_version(tmp_path: Path) -> None:

@@ -72,6 +72,13 @@ async def test_a_client_without_a_handshake_is_dropped() -> None:
     await visitors.acceptor.finish()
 
 
+async def test_a_host_that_is_no_name_is_an_os_error() -> None:
+    visitors = Visitors()
+    with pytest.raises(OSError, match="no name of a host"):
+        await visitors.acceptor.listen("a..b", 0)
+    assert not visitors.acceptor.is_listening
+
+
 async def test_a_failure_to_accept_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The client waits in the kernel, and is accepted when there are files again."""
     visitors = Visitors()

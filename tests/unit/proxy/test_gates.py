@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minibroker.client.settings import client_settings
 from minibroker.proxy import gates as gates_module
 from minibroker.proxy.gates import UNNAMED_S, Gate, Gates
+from minibroker.proxy.upstream import Upstream
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -97,6 +99,13 @@ async def test_the_listener_of_an_old_address_ends() -> None:
         assert house.port_of(OLD) is None
         assert [gate.targets for gate in gates.all] == [(FIRST,), (OTHER,), (NEW,)]
         assert not old_gate.is_listening
+
+
+async def test_a_host_that_is_no_name_has_no_address() -> None:
+    assert await gates_module._ips_of("a..b") == set()
+    upstream = Upstream(client_settings({"bootstrap.servers": "kafka:9092"}))
+    with pytest.raises(OSError, match="no name of a host"):
+        await upstream.connect(("a..b", 9092))
 
 
 async def test_a_listener_in_use_ends_with_its_last_connection() -> None:
