@@ -30,7 +30,8 @@ from benchmarks.children import Child
 from benchmarks.choices import row_parser
 from benchmarks.rows.load import parse_producer, producer_command
 from minibroker.kafka.protocol.messages.heartbeat import HeartbeatRequest
-from tests.support.dialogues import RawClient, request_bytes
+from tests.support.dialogues import RawClient
+from tests.support.message_bytes import request_bytes
 from tests.support.peers import KafkaPeer
 from tests.support.processes import free_port
 

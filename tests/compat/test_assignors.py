@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from minibroker.broker.cluster.image import BrokerInfo, MetadataImage, PartitionImage, TopicImage
+from minibroker.broker.cluster.image import BrokerInfo, MetadataImage, TopicImage
 from minibroker.broker.groups.consumer.assignor import AssignorInput, MemberInput, load_assignor
 from minibroker.broker.groups.consumer.topics import ImageTopics
 from minibroker.kafka.ids import TopicId
+from tests.support.images import partition_image
 from tests.support.java import KAFKA_44, compiled, run_java
 
 if TYPE_CHECKING:
@@ -148,16 +149,8 @@ def test_hash_of_topics_is_kafkas(tmp_path: Path) -> None:
         for number in range(random.randint(0, 5)):
             name = f"t{number}-" + "x" * random.choice((0, 3, 30, 240))
             partitions = [
-                PartitionImage(
-                    leader=0,
-                    leader_epoch=0,
-                    replicas=random.sample(range(len(RACKS) + 1), random.randint(1, 3)),
-                    isr=[],
-                    adding=[],
-                    removing=[],
-                    offline=[],
-                    controller_epoch=0,
-                    partition_epoch=0,
+                partition_image(
+                    replicas=random.sample(range(len(RACKS) + 1), random.randint(1, 3)), isr=[]
                 )
                 for _ in range(random.choice((1, 2, 9, 60)))
             ]

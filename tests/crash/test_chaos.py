@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.broker.app import Broker
-from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.storage import names
 from minibroker.kafka.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from minibroker.kafka.records.batch import iterate_headers
@@ -260,21 +259,6 @@ def check_directories(world: World, directory: Path) -> None:
     assert sorted(paths) == sorted(expected)
 
 
-class Restarted(InProcessBroker):
-    """The broker that starts after a kill."""
-
-    async def __aenter__(self) -> Restarted:
-        self.broker = Broker(BrokerConfig(self.settings))
-        await self.broker.start()
-        self.is_running = True
-        return self
-
-    async def die(self) -> None:
-        """Leave everything as a kill does."""
-        self.is_running = False
-        await self.broker.abandon()
-
-
 @pytest.fixture(scope="module")
 def nursery() -> Iterator[Nursery]:
     with Nursery("tests.crash.chaos_load") as started:
@@ -289,7 +273,7 @@ async def test_readers_of_committed_records_find_what_was_committed(
     read_count = 0
     for _ in range(ROUNDS):
         live_and_die(nursery, world, tmp_path, chance.randrange(1 << 30))
-        async with Restarted(tmp_path, settings_of(tmp_path)) as broker:
+        async with InProcessBroker(tmp_path, settings_of(tmp_path)) as broker:
             async with await broker.connect() as client:
                 await check(world, broker.broker, client)
             moves = broker.broker.services.log_moves

@@ -10,8 +10,6 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING
 
-from minibroker.broker.app import Broker
-from minibroker.broker.config.broker import BrokerConfig
 from minibroker.kafka.protocol.messages.find_coordinator import FindCoordinatorRequest
 from minibroker.kafka.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -45,19 +43,12 @@ class MortalBroker(InProcessBroker):
     """A broker on a disk that loses unsynced bytes and names in a power cut."""
 
     def __init__(self, directory: Path, settings: Mapping[str, str], files: FaultyFiles) -> None:
-        super().__init__(directory, settings)
+        super().__init__(directory, settings, files=files)
         self.files = files
-
-    async def __aenter__(self) -> MortalBroker:
-        self.broker = Broker(BrokerConfig(self.settings), files=self.files)
-        await self.broker.start()
-        self.is_running = True
-        return self
 
     async def lose_power(self, chance: Random) -> None:
         """Stop the broker and drop unsynced bytes and names: all or a part of them."""
-        self.is_running = False
-        await self.broker.abandon()
+        await self.die()
         self.files.power_cut(
             lambda unsynced: chance.choice([0, 0, chance.randrange(unsynced + 1)]),
             lambda unsynced: chance.choice([0, unsynced, chance.randrange(unsynced + 1)]),

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.broker.app import Broker
-from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.storage import names
 from tests.crash.nursery import Nursery
 from tests.crash.topic_load import LASTING, NAMES, produce, settings_of, value_of
@@ -89,23 +88,6 @@ def nursery() -> Iterator[Nursery]:
         yield started
 
 
-class Restarted(InProcessBroker):
-    """The broker that starts after a kill."""
-
-    def __init__(self, directory: Path, zookeeper: str | None) -> None:
-        super().__init__(directory, settings_of(directory, zookeeper))
-
-    async def __aenter__(self) -> Restarted:
-        self.broker = Broker(BrokerConfig(self.settings))
-        await self.broker.start()
-        self.is_running = True
-        return self
-
-    async def die(self) -> None:
-        self.is_running = False
-        await self.broker.abandon()
-
-
 def check_topics(world: World, broker: Broker) -> None:
     """Check that acknowledged topics exist, and no others but those of requests in flight."""
     image = broker.cluster.image
@@ -127,7 +109,7 @@ def check_topics(world: World, broker: Broker) -> None:
             topic.values[index], topic.answered[index] = list(values), len(values)
 
 
-async def make_what_is_free(world: World, broker: Restarted, client: RawClient) -> None:
+async def make_what_is_free(world: World, broker: InProcessBroker, client: RawClient) -> None:
     """Create a topic of every free name; it has only the records that are sent to it."""
     for name in NAMES:
         if name not in world.topics:
@@ -165,7 +147,7 @@ async def rounds(
     world = World()
     for _ in range(count):
         live_and_die(nursery, world, directory, chance.randrange(1 << 30), zookeeper or "-")
-        async with Restarted(directory, zookeeper) as broker:
+        async with InProcessBroker(directory, settings_of(directory, zookeeper)) as broker:
             check_topics(world, broker.broker)
             async with await broker.connect() as client:
                 await make_what_is_free(world, broker, client)

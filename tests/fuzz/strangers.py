@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.protocol.api_keys import API_VERSIONS, APIS, SASL_AUTHENTICATE, SASL_HANDSHAKE
+from tests.fuzz.damage import damaged
 from tests.support.codec import codec_of
 from tests.support.reference_codec import load_specs, present
 from tests.support.wire import request_header
@@ -110,16 +111,6 @@ def codes_of(api_key: int, version: int, answer: bytes) -> set[int]:
 
 
 LAST_FRAME: Final = frame("metadata", 1, _LAST_ID, topics=None)
-
-
-def damaged(chance: Random, raw: bytes) -> bytes:
-    """Return bytes with some changed, cut or added; seldom unchanged."""
-    changed = bytearray(raw)
-    for _ in range(chance.randrange(4)):
-        if changed:
-            changed[chance.randrange(len(changed))] = chance.randrange(256)
-    end = chance.choice([len(changed), len(changed), chance.randrange(len(changed) + 1)])
-    return bytes(changed[:end]) + chance.randbytes(chance.choice([0, 0, 5]))
 
 
 class Planner:

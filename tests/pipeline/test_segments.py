@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 from confluent_kafka import TopicPartition
@@ -19,6 +19,7 @@ from minibroker.broker.storage import names
 from minibroker.pipeline.explain import explained
 from minibroker.pipeline.kafka.source.frames import read_topics
 from tests.pipeline import topics
+from tests.pipeline.source_rows import Rows, sorted_rows
 from tests.support.broker import Minibroker
 from tests.support.peers import ONE_NODE, KafkaPeer
 from tests.support.waiting import wait_until
@@ -38,8 +39,6 @@ ISOLATION = ("read_committed", "read_uncommitted")
 OPEN = "left-open"
 SHORTENED = "shortened"
 SEGMENTED = "segmented"
-
-Rows = list[tuple[Any, ...]]
 
 
 class Remains(NamedTuple):
@@ -132,19 +131,6 @@ def rows_of_files(spark: SparkSession, path: Path, **options: str) -> Rows:
     return sorted_rows(
         spark.read.format("minibroker-log").options(**reader_options).load(str(path)).collect()
     )
-
-
-def sorted_rows(source_rows: Any) -> Rows:
-    rows = [tuple(plain(value) for value in row) for row in source_rows]
-    return sorted(rows, key=lambda row: (row[2], row[3], row[4]))
-
-
-def plain(value: Any) -> Any:
-    if isinstance(value, bytearray):
-        return bytes(value)
-    if isinstance(value, list):
-        return [tuple(plain(part) for part in pair) for pair in value]
-    return value
 
 
 @pytest.mark.parametrize("isolation", ISOLATION)

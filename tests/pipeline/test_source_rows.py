@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,6 +11,7 @@ from benchmarks import connector
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka.source.frames import PUSH_DOWN, read_topics
 from tests.pipeline import topics
+from tests.pipeline.source_rows import Rows, sorted_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -20,21 +21,11 @@ pytestmark = [pytest.mark.java, pytest.mark.timeout(900)]
 BOTH = ("minibroker", "connector")
 
 
-def rows_of(spark: SparkSession, address: str, source: str, **more: str) -> list[tuple[Any, ...]]:
+def rows_of(spark: SparkSession, address: str, source: str, **more: str) -> Rows:
     """Return every row, by topic, partition and offset; bytes as bytes."""
     settings = {"kafka.bootstrap.servers": address, **more}
     read_source = read_topics if source == "minibroker" else connector.read_topics
-    source_rows = read_source(spark, settings).collect()
-    rows = [tuple(_plain(value) for value in row) for row in source_rows]
-    return sorted(rows, key=lambda row: (row[2], row[3], row[4]))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, bytearray):
-        return bytes(value)
-    if isinstance(value, list):
-        return [tuple(_plain(part) for part in pair) for pair in value]
-    return value
+    return sorted_rows(read_source(spark, settings).collect())
 
 
 def test_every_format_codec_and_odd_record_is_the_same_row(

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.kafka.protocol.primitives import Reader, Writer
+from minibroker.kafka.protocol.primitives import Reader
 from tests.support.foreign_codecs import Question, Refusal, ask_kafka, ask_kio
 from tests.support.java import KAFKA_39, KAFKA_44
+from tests.support.message_bytes import body_of
 from tests.support.protocol_values import ValueMaker, class_of, to_dict, to_object
 from tests.support.reference_codec import covers, load_specs, present
 
@@ -80,9 +81,7 @@ def kafka_answers(questions: list[Question]) -> dict[str, list[Any]]:
 
 def written(spec: MessageSpec, value: dict[str, Any], version: int) -> bytes:
     """Return the bytes that the generated class writes for a value."""
-    writer = Writer()
-    to_object(spec, value).write(writer, version)
-    return writer.to_bytes()
+    return body_of(to_object(spec, value), version)
 
 
 def in_order(spec: MessageSpec, value: dict[str, Any], version: int) -> list[Any]:

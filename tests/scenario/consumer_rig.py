@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minibroker.broker.cluster.image import PartitionImage, TopicImage
+from minibroker.broker.cluster.image import TopicImage
 from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.groups.classic.group import ClassicGroup
 from minibroker.broker.groups.classic.membership import ClassicMembership
@@ -52,6 +52,7 @@ from minibroker.kafka.protocol.stored.consumer_protocol_subscription import (
 from tests.scenario.surroundings import ListCluster, ListRuntime, ManualTimers
 from tests.scenario.transcripts import words_of
 from tests.support.evidence import MARKED
+from tests.support.images import partition_image
 from tests.support.in_process import ManualClock
 from tests.support.runners import HeldRunner
 
@@ -184,18 +185,7 @@ class ConsumerRig:
         image = self.cluster.image
         old_topic = image.topics.get(name)
         topic_id = old_topic.topic_id if old_topic else TopicId(name.encode().ljust(16, b"\1"))
-        partition = PartitionImage(
-            leader=0,
-            leader_epoch=0,
-            replicas=[0],
-            isr=[0],
-            adding=[],
-            removing=[],
-            offline=[],
-            controller_epoch=0,
-            partition_epoch=0,
-        )
-        topic = TopicImage(name, topic_id, [partition] * count)
+        topic = TopicImage(name, topic_id, [partition_image()] * count)
         image.topics[name] = image.topic_by_id[topic_id] = topic
         if old_topic:
             self.consumer.on_partitions_added(topic, len(old_topic.partitions))

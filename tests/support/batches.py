@@ -118,18 +118,19 @@ def with_crc(whole: bytes) -> bytes:
 
 
 def _record(item: Item, offset_delta: int, timestamp_delta: int) -> bytes:
-    body = b"\x00" + _varint(timestamp_delta) + _varint(offset_delta)
-    body += _sized(item.key) + _sized(item.value) + _varint(len(item.headers))
+    body = b"\x00" + varint(timestamp_delta) + varint(offset_delta)
+    body += _sized(item.key) + _sized(item.value) + varint(len(item.headers))
     for name, value in item.headers:
         body += _sized(name) + _sized(value)
-    return _varint(len(body)) + body
+    return varint(len(body)) + body
 
 
 def _sized(value: bytes | None) -> bytes:
-    return _varint(-1) if value is None else _varint(len(value)) + value
+    return varint(-1) if value is None else varint(len(value)) + value
 
 
-def _varint(value: int) -> bytes:
+def varint(value: int) -> bytes:
+    """Return a number as records have it, by zigzag, as far as 64 bits."""
     rest = (value << 1) ^ (value >> 63)
     out = bytearray()
     while rest > 0x7F:

@@ -6,19 +6,12 @@ from struct import pack
 from typing import Any, Self
 
 from minibroker.kafka.protocol.api_keys import load_messages
-from minibroker.kafka.protocol.header import response_header_version, write_request_header
-from minibroker.kafka.protocol.primitives import Reader, Writer
+from minibroker.kafka.protocol.header import response_header_version
+from minibroker.kafka.protocol.primitives import Reader
 from tests.support.connection import FrameConnection
+from tests.support.message_bytes import request_bytes
 
 TIMEOUT_S = 20.0
-
-
-def request_bytes(request: Any, version: int, number: int, client_id: str | None = "raw") -> bytes:
-    """Return a request without its size."""
-    writer = Writer()
-    write_request_header(writer, request.API_KEY, version, number, client_id)
-    request.write(writer, version)
-    return writer.to_bytes()
 
 
 def answer_of(request: Any, version: int, frame: bytes) -> Any:

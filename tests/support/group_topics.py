@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from minibroker.broker.cluster.image import MetadataImage, PartitionImage, TopicImage
+from minibroker.broker.cluster.image import MetadataImage, TopicImage
 from minibroker.broker.groups.consumer.topics import ImageTopics
 from minibroker.kafka.ids import TopicId
+from tests.support.images import partition_image
 
 ID = TopicId(bytes.fromhex("00112233445566778899aabbccddeeff"))
 
 
 def topic(count: int = 1, name: str = "t") -> TopicImage:
     """Return a topic of `count` partitions, all on broker 0, with the id `ID`."""
-    partition = PartitionImage(
-        leader=0,
-        leader_epoch=0,
-        replicas=[0],
-        isr=[0],
-        adding=[],
-        removing=[],
-        offline=[],
-        controller_epoch=0,
-        partition_epoch=0,
-    )
-    return TopicImage(name, ID, [partition] * count)
+    return TopicImage(name, ID, [partition_image()] * count)
 
 
 def topics_of(image: MetadataImage, now_ms: int = 1000) -> ImageTopics:

@@ -20,10 +20,11 @@ from minibroker.broker.app import Broker
 from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.storage.files import REAL_FILES
 from minibroker.kafka.protocol.api_keys import load_messages
-from minibroker.kafka.protocol.header import response_header_version, write_request_header
-from minibroker.kafka.protocol.primitives import Reader, Writer
+from minibroker.kafka.protocol.header import response_header_version
+from minibroker.kafka.protocol.primitives import Reader
 from minibroker.kafka.records.builder import build_batch
 from minibroker.kafka.records.record import Record
+from tests.support.message_bytes import request_bytes
 
 if TYPE_CHECKING:
     import ssl
@@ -105,6 +106,11 @@ class InProcessBroker:
         if self.is_running:
             self.is_running = False
             await self.broker.stop()
+
+    async def die(self) -> None:
+        """Leave everything as a kill does."""
+        self.is_running = False
+        await self.broker.abandon()
 
     @property
     def server(self) -> Server:
@@ -219,11 +225,8 @@ def request_frame(
     request: Any, version: int, correlation_id: int = 1, client_id: str | None = "raw"
 ) -> bytes:
     """Return a whole frame: size, header, body."""
-    writer = Writer()
-    write_request_header(writer, request.API_KEY, version, correlation_id, client_id)
-    request.write(writer, version)
-    body = writer.to_bytes()
-    return pack(">i", len(body)) + body
+    frame = request_bytes(request, version, correlation_id, client_id)
+    return pack(">i", len(frame)) + frame
 
 
 def batch_of(*values: bytes, timestamp: int = START_MS, **header: Any) -> bytearray:

@@ -9,6 +9,7 @@ from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.config.topic import TopicConfig, broker_topic_values, topic_config
 from minibroker.broker.storage import log_reads, names
 from minibroker.broker.storage.disk import Disk
+from minibroker.broker.storage.epochs import LeaderEpochs
 from minibroker.broker.storage.files import REAL_FILES
 from minibroker.broker.storage.log_manager import LogManager
 from minibroker.broker.storage.validator import check
@@ -197,7 +198,15 @@ def values_of(log: PartitionLog, start: int | None = None) -> list[bytes | None]
     return [record.value for record in records_of(log, start)]
 
 
-def fill_segments(log: PartitionLog, count: int) -> None:
+def epochs_of(*entries: tuple[int, int]) -> LeaderEpochs:
+    """Return the history of leaders with these (epoch, start offset)."""
+    epochs = LeaderEpochs()
+    for epoch, start in entries:
+        epochs.assign(epoch, start)
+    return epochs
+
+
+def fill_segments(log: PartitionLog, count: int = 3) -> None:
     """Append `count` records, each in a segment of its own: b"0", b"1", …"""
     for number in range(count):
         append(log, b"%d" % number)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from minibroker.broker.cluster.image import BrokerInfo, Endpoint
 from minibroker.broker.peers import PeerClient
 from minibroker.kafka.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
-from minibroker.kafka.protocol.primitives import Writer
+from tests.support.message_bytes import body_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -120,6 +120,4 @@ class ScriptedBroker:
                 for key, (low, high) in self.versions.items()
             ],
         )
-        writer = Writer()
-        response.write(writer, version if is_known else 0)
-        return writer.to_bytes()
+        return body_of(response, version if is_known else 0)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from minibroker.proxy.answer_side import AnswerSide
 from minibroker.proxy.desk import Desk
 from minibroker.proxy.request_side import RequestSide
+from tests.support.message_bytes import answer_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -113,6 +114,11 @@ class Conversation:
 
     async def open_addresses(self, addresses: list[Address]) -> None:
         """Do `Wire.open_addresses`."""
+
+
+def answer_frame(answer: Any, key: int, version: int, number: int) -> bytes:
+    """Return an answer as Kafka sends it."""
+    return framed(answer_bytes(answer, key, version, number))
 
 
 def framed(body: bytes | memoryview) -> bytes:

@@ -10,6 +10,7 @@ from minibroker.kafka.protocol.header import response_header, write_request_head
 from minibroker.kafka.protocol.primitives import Writer
 from minibroker.trace.decode import Frames, decode
 from minibroker.trace.exchange import Exchange
+from tests.support.message_bytes import request_bytes
 from tests.support.protocol_values import ValueMaker
 from tests.support.reference_codec import MessageSpec, encode, load_specs
 
@@ -94,10 +95,7 @@ def _body(spec: MessageSpec, seed: int, version: int) -> bytes:
 
 def request_frame(message: Any, version: int, correlation_id: int = 7) -> bytes:
     """Return a request of the client `c`."""
-    writer = Writer()
-    write_request_header(writer, message.API_KEY, version, correlation_id, "c")
-    message.write(writer, version)
-    return writer.to_bytes()
+    return request_bytes(message, version, correlation_id, "c")
 
 
 def exchange_of(request: bytes, answer: bytes | None = None, **fields: Any) -> Exchange:

@@ -11,15 +11,13 @@ import pytest
 from minibroker.broker import peers as client_module
 from minibroker.broker.peers import BACKOFF_MS_MAX, PeerClient, backoff_ms
 from minibroker.kafka.protocol.messages.metadata import MetadataRequest, MetadataResponse
-from minibroker.kafka.protocol.primitives import Writer
+from tests.support.message_bytes import body_of
 from tests.support.peer_clients import ScriptedBroker, peer_client, registered
 from tests.support.waiting import eventually
 
 
 def answer(_key: int, version: int, _correlation_id: int) -> bytes:
-    writer = Writer()
-    MetadataResponse().write(writer, version)
-    return b"\0" + writer.to_bytes()  # version 9: a header with tagged fields
+    return b"\0" + body_of(MetadataResponse(), version)  # version 9: a header with tagged fields
 
 
 async def ask(client: PeerClient, broker_id: int = 7) -> Any:

@@ -16,8 +16,8 @@ from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, ProtocolError
 from minibroker.kafka.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from minibroker.kafka.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
-from minibroker.kafka.protocol.primitives import Writer
 from tests.support.in_process import InProcessBroker
+from tests.support.message_bytes import body_of
 from tests.support.peer_clients import ScriptedBroker
 
 if TYPE_CHECKING:
@@ -29,9 +29,7 @@ VERSION = 8
 
 
 def metadata_answer(cluster_id: str) -> bytes:
-    writer = Writer()
-    MetadataResponse(cluster_id=cluster_id).write(writer, VERSION)
-    return writer.to_bytes()
+    return body_of(MetadataResponse(cluster_id=cluster_id), VERSION)
 
 
 def echo(_key: int, _version: int, correlation_id: int) -> bytes:

@@ -31,7 +31,8 @@ from minibroker.kafka.protocol.messages.list_offsets import (
 )
 from minibroker.kafka.protocol.messages.sasl_authenticate import SaslAuthenticateResponse
 from minibroker.kafka.protocol.messages.sasl_handshake import SaslHandshakeResponse
-from minibroker.kafka.protocol.primitives import Reader, Writer
+from minibroker.kafka.protocol.primitives import Reader
+from tests.support.message_bytes import body_of
 
 
 def test_the_session_of_a_login_ends_in_time() -> None:
@@ -81,9 +82,8 @@ def test_the_newest_version_that_both_know_is_taken() -> None:
 def answered(code: ErrorCode, version: int) -> ApiVersionsResponse:
     """Return what is read of an answer that is written in `version`."""
     keys = [ApiVersion(api_key=18, min_version=0, max_version=2)]
-    writer = Writer()
-    ApiVersionsResponse(error_code=code, api_keys=keys).write(writer, version)
-    return ApiVersionsAnswer.read(Reader(writer.to_bytes()), ApiVersionsRequest.VERSIONS[1])
+    body = body_of(ApiVersionsResponse(error_code=code, api_keys=keys), version)
+    return ApiVersionsAnswer.read(Reader(body), ApiVersionsRequest.VERSIONS[1])
 
 
 def test_an_answer_is_in_the_layout_of_its_question() -> None:

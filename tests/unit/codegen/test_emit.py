@@ -20,6 +20,7 @@ from protocol_specs.codegen.ladder import indent, ladder, starts_of
 from protocol_specs.codegen.layouts import Digests, differences, digests_of, digests_text, with_new
 from protocol_specs.codegen.spec import Range, StoredRecord
 from protocol_specs.codegen.text import LINE_LENGTH, banner, sentence, wrap_text
+from tests.support.message_bytes import body_of
 from tests.unit.codegen.specs import api_of, classes_of, field_data
 
 if TYPE_CHECKING:
@@ -39,9 +40,7 @@ def test_neighbouring_numbers_are_packed_together_per_version(tmp_path: Path) ->
     assert "self.a, self.b, self.c = reader.fixed(_IQZ)" in source
     toy = classes_of(api)["ToyRequest"]
     for version, data in ((0, b"\0\0\0\5\1"), (1, b"\0\0\0\5" + bytes(7) + b"\7\1")):
-        writer = Writer()
-        toy(a=5, b=7, c=True).write(writer, version)
-        assert writer.to_bytes() == data
+        assert body_of(toy(a=5, b=7, c=True), version) == data
         back = toy.read(Reader(data), version)
         assert (back.a, back.b, back.c) == (5, 7 if version else -1, True)
 
@@ -60,11 +59,10 @@ def test_names_of_layouts() -> None:
 
 def test_a_tag_that_comes_later_than_flexible_versions(tmp_path: Path) -> None:
     toy = classes_of(api_of(tmp_path, field_data("a", "int32", versions="3", tag=4)))["ToyRequest"]
-    writer = Writer()
-    toy(a=1).write(writer, 3)
-    assert writer.to_bytes() == b"\x01\x04\x04\x00\x00\x00\x01"
-    assert toy.read(Reader(writer.to_bytes()), 3) == toy(a=1)
-    assert toy.read(Reader(writer.to_bytes()), 2) == toy()
+    body = body_of(toy(a=1), 3)
+    assert body == b"\x01\x04\x04\x00\x00\x00\x01"
+    assert toy.read(Reader(body), 3) == toy(a=1)
+    assert toy.read(Reader(body), 2) == toy()
     for version in (0, 2):
         with pytest.raises(ValueError, match=f"ToyRequest version {version} cannot carry a"):
             toy(a=1).write(Writer(), version)
@@ -74,16 +72,12 @@ def test_an_ignorable_tag_is_dropped_where_it_has_no_place(tmp_path: Path) -> No
     data = field_data("a", "int32", versions="3", tag=4, ignorable=True)
     toy = classes_of(api_of(tmp_path, data))["ToyRequest"]
     for version, expected in ((0, b""), (2, b"\x00")):
-        writer = Writer()
-        toy(a=1).write(writer, version)
-        assert writer.to_bytes() == expected
+        assert body_of(toy(a=1), version) == expected
 
 
 def test_a_message_without_fields(tmp_path: Path) -> None:
     toy = classes_of(api_of(tmp_path))["ToyRequest"]
-    writer = Writer()
-    toy().write(writer, 2)
-    assert writer.to_bytes() == b"\x00"
+    assert body_of(toy(), 2) == b"\x00"
     assert toy.read(Reader(b"\x00"), 2) == toy()
     assert toy.read(Reader(b""), 1) == toy()
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from minibroker.kafka.protocol.api_keys import APIS, FETCH, PRODUCE, load_messages
-from minibroker.kafka.protocol.primitives import Reader, Writer
+from minibroker.kafka.protocol.primitives import Reader
 from minibroker.proxy.addresses import (
     ADDRESSES,
     has_addresses,
@@ -13,6 +13,7 @@ from minibroker.proxy.addresses import (
     may_have_hint,
     rewrite,
 )
+from tests.support.message_bytes import body_of
 from tests.support.protocol_values import ValueMaker
 from tests.support.reference_codec import MessageSpec, decode, encode, load_specs, present
 
@@ -76,13 +77,6 @@ def place_brokers(value: Any) -> None:
         value.update(host="kafka-1.example", port=9092)
 
 
-def bytes_of(answer: Any, version: int) -> bytes:
-    """Return the bytes of an answer."""
-    writer = Writer()
-    answer.write(writer, version)
-    return writer.to_bytes()
-
-
 def all_hosts(value: Any) -> list[tuple[str, int]]:
     """Return host and port of each structure that has both."""
     if isinstance(value, list):
@@ -102,7 +96,7 @@ def test_no_address_of_kafka_is_left_in_any_version(key: int) -> None:
             continue
         for answer in answers_of(spec, version):
             rewrite(key, answer, lambda _: OWN)
-            addresses = all_hosts(decode(spec, bytes_of(answer, version), version))
+            addresses = all_hosts(decode(spec, body_of(answer, version), version))
             rewritten += len(addresses)
             assert set(addresses) <= {OWN}
     assert rewritten
@@ -136,7 +130,7 @@ def test_a_usual_answer_is_seen_to_have_no_hint(key: int, version: int) -> None:
         answer.node_endpoints = []
         if key == PRODUCE:
             answer.throttle_time_ms = 0
-        frame = bytes(8) + bytes_of(answer, version)
+        frame = bytes(8) + body_of(answer, version)
         is_tagged = not frame.endswith(bytes(3)) and key == FETCH
         assert is_tagged or not may_have_hint(key, frame)
 
@@ -157,7 +151,7 @@ def test_a_hint_of_a_long_answer_is_hidden_in_its_place(version: int, rack: str 
 
 def test_an_answer_without_a_hint_is_not_touched() -> None:
     _, response_class = load_messages(FETCH)
-    frame = bytearray(bytes(8) + bytes_of(response_class(), 16))
+    frame = bytearray(bytes(8) + body_of(response_class(), 16))
     original = bytes(frame)
     assert not hide_hint(frame)
     assert bytes(frame) == original

@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 import errno
 from struct import pack
-from typing import Any
 
 import pytest
 
 from minibroker.kafka.protocol.api_keys import API_VERSIONS, FETCH, FIND_COORDINATOR, METADATA
-from minibroker.kafka.protocol.header import response_header
 from minibroker.kafka.protocol.messages.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
@@ -40,7 +38,7 @@ from minibroker.kafka.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from minibroker.kafka.protocol.primitives import Reader, Writer
+from minibroker.kafka.protocol.primitives import Reader
 from minibroker.proxy.desk import Desk
 from minibroker.proxy.limits import (
     HINTED_BYTES_MAX,
@@ -52,18 +50,11 @@ from minibroker.proxy.limits import (
 from minibroker.rig.faults import Fault
 from minibroker.trace.exchange import Exchange
 from tests.support.batches import batch
-from tests.support.dialogues import answer_of, request_bytes
-from tests.support.proxy_wire import OWN, Conversation, framed
+from tests.support.dialogues import answer_of
+from tests.support.message_bytes import request_bytes
+from tests.support.proxy_wire import OWN, Conversation, answer_frame, framed
 
 BEAT = HeartbeatRequest(group_id="g", member_id="m")
-
-
-def answer_frame(response: Any, key: int, version: int, number: int) -> bytes:
-    """Return an answer of Kafka's."""
-    writer = Writer()
-    writer.append(response_header(key, version, number))
-    response.write(writer, version)
-    return framed(writer.to_bytes())
 
 
 def beat(number: int) -> bytes:

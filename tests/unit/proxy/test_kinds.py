@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.kafka.protocol.api_keys import APIS, CONTROLLED_SHUTDOWN, PRODUCE
-from minibroker.kafka.protocol.header import response_header, write_request_header
+from minibroker.kafka.protocol.header import write_request_header
 from minibroker.kafka.protocol.messages.fetch import (
     FetchableTopicResponse,
     FetchRequest,
@@ -36,8 +36,8 @@ from minibroker.proxy.heads import RequestHead, head_end, read_head
 from minibroker.proxy.kinds import KINDS_MAX, RequestKinds
 from minibroker.proxy.request_side import RequestSide
 from minibroker.rig.faults import Fault
-from tests.support.dialogues import request_bytes
-from tests.support.proxy_wire import Conversation, framed
+from tests.support.message_bytes import request_bytes
+from tests.support.proxy_wire import Conversation, answer_frame, framed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,14 +48,6 @@ BEAT = HeartbeatRequest(group_id="g", member_id="m")
 def request_frame(request: Any, version: int, number: int, client_id: str | None = "shop") -> bytes:
     """Return a frame of a client's."""
     return framed(request_bytes(request, version, number, client_id))
-
-
-def answer_frame(response: Any, key: int, version: int, number: int) -> bytes:
-    """Return a frame of Kafka's."""
-    writer = Writer()
-    writer.append(response_header(key, version, number))
-    response.write(writer, version)
-    return framed(writer.to_bytes())
 
 
 @pytest.mark.parametrize("key", APIS, ids=lambda key: APIS[key].name)

@@ -29,7 +29,8 @@ from minibroker.proxy.heads import read_head
 from minibroker.proxy.limits import ITEMS_MAX, SMALL_BYTES
 from minibroker.rig.faults import Fault
 from tests.support.batches import batch
-from tests.support.dialogues import answer_of, request_bytes
+from tests.support.dialogues import answer_of
+from tests.support.message_bytes import request_bytes
 from tests.support.proxy_wire import OWN, Conversation, framed
 
 if TYPE_CHECKING:

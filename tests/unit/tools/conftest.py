@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from minibroker.broker.cluster.embedded import EmbeddedTree
 from minibroker.cli.program import run_words
+from minibroker.clock import SystemClock
 from tests.support.compaction import end_transaction
 from tests.support.logs import NOW_MS, TOPIC_ID, append_records, batch, config, open_manager
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
 
@@ -20,6 +22,15 @@ class Outcome(NamedTuple):
     output: str
     errors: str
     code: int
+
+
+@pytest.fixture
+async def tree(tmp_path: Path) -> AsyncIterator[EmbeddedTree]:
+    """An open tree, empty."""
+    empty_tree = EmbeddedTree(tmp_path / "metadata.db", SystemClock())
+    await empty_tree.open()
+    yield empty_tree
+    await empty_tree.close()
 
 
 @pytest.fixture

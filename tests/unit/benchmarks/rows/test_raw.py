@@ -37,7 +37,8 @@ from minibroker.kafka.protocol.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from minibroker.kafka.protocol.primitives import Reader, Writer
+from minibroker.kafka.protocol.primitives import Reader
+from tests.support.message_bytes import body_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -117,9 +118,7 @@ def test_each_of_several_partitions_is_asked_and_read() -> None:
             PartitionProduceResponse(index=index, base_offset=10 + index) for index in range(count)
         ]
         answer = TopicProduceResponse(name=TOPIC, partition_responses=results)
-        writer = Writer()
-        ProduceResponse(responses=[answer]).write(writer, 9)
-        body = b"\0" + writer.to_bytes()
+        body = b"\0" + body_of(ProduceResponse(responses=[answer]), 9)
         expected = [(0, 10 + index) for index in range(count)]
         assert wire.produce_answers(body, TOPIC, count) == expected
 

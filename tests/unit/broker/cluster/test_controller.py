@@ -35,6 +35,7 @@ from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CoordinationError, KafkaError
 from minibroker.kafka.ids import TopicPartition, topic_id_to_text
 from tests.support.cluster import Recorder, add_broker, add_topic_of_kafka, new_cluster
+from tests.support.images import partition_image
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -48,15 +49,12 @@ def partition(
 ) -> PartitionImage:
     """A partition with replicas 1, 2 and 3, of which those in `alive` are online."""
     replicas = [1, 2, 3]
-    return PartitionImage(
+    return partition_image(
         leader=leader,
         leader_epoch=epoch,
         replicas=replicas,
         isr=isr,
-        adding=[],
-        removing=[],
         offline=[replica for replica in replicas if replica not in alive],
-        controller_epoch=1,
         partition_epoch=0 if has_epoch else -1,
     )
 
@@ -323,17 +321,7 @@ async def test_a_topic_that_another_controller_deleted_holds_no_other_topic_up(
     cluster: Cluster,
 ) -> None:
     """The image still has it, when this broker becomes the controller."""
-    removed_topic = PartitionImage(
-        leader=NO_LEADER,
-        leader_epoch=3,
-        replicas=[0],
-        isr=[0],
-        adding=[],
-        removing=[],
-        offline=[],
-        controller_epoch=1,
-        partition_epoch=-1,
-    )
+    removed_topic = partition_image(leader=NO_LEADER, leader_epoch=3, partition_epoch=-1)
     await cluster.create_topic("there")
     updater = cluster._context.updater
     await updater.apply_topic(TopicImage("gone", new_topic_id(), [removed_topic]))

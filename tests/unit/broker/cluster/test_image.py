@@ -20,22 +20,13 @@ from minibroker.broker.cluster.updates import STATES_PER_STEP, ImageUpdater, rep
 from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicId, TopicPartition
 from tests.support.cluster import Recorder
 from tests.support.evidence import MARKED
+from tests.support.images import partition_image
 from tests.support.turns import Turns
 from tests.support.waiting import eventually
 
 
 def partition(leader: int = 1) -> PartitionImage:
-    return PartitionImage(
-        leader=leader,
-        leader_epoch=0,
-        replicas=[1],
-        isr=[1],
-        adding=[],
-        removing=[],
-        offline=[],
-        controller_epoch=1,
-        partition_epoch=0,
-    )
+    return partition_image(leader=leader, replicas=[1], isr=[1])
 
 
 def test_partitions_are_equal_by_value_and_not_hashable() -> None:

@@ -16,6 +16,7 @@ from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CoordinationError
 from minibroker.kafka.ids import TopicPartition
 from tests.support.cluster import add_broker, add_topic_of_kafka, stop_following
+from tests.support.images import partition_image
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,14 +29,11 @@ NAME = TopicPartition("t", 0)
 
 def partition(*, isr: list[int], recovery: int = 0) -> PartitionImage:
     """Replicas 1, 2 and 3; broker 1 leads in epoch 5, and version 7 of the state is known."""
-    return PartitionImage(
+    return partition_image(
         leader=1,
         leader_epoch=5,
         replicas=[1, 2, 3],
         isr=isr,
-        adding=[],
-        removing=[],
-        offline=[],
         controller_epoch=2,
         partition_epoch=7,
         leader_recovery_state=recovery,

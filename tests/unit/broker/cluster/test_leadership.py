@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.broker.cluster.image import PartitionImage, TopicImage
+from minibroker.broker.cluster.image import TopicImage
 from minibroker.broker.cluster.leader_balance import FIRST_LOOK_MS, BalanceRule, Imbalance
 from minibroker.broker.cluster.shared import SharedTree
 from minibroker.broker.timers import Timers
@@ -15,6 +15,7 @@ from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CoordinationError, KafkaError
 from minibroker.kafka.ids import TopicId, TopicPartition
 from tests.support.cluster import Recorder, add_broker, add_topic_of_kafka, code_of, new_cluster
+from tests.support.images import partition_image
 from tests.support.in_process import ManualClock
 from tests.support.waiting import eventually
 
@@ -112,15 +113,11 @@ RULE = BalanceRule(interval_ms=300_000, percentage=10)
 def topic(name: str, leaders: list[int], *, preferred: int = 1) -> TopicImage:
     """A topic with one partition a leader; broker `preferred` should lead each."""
     partitions = [
-        PartitionImage(
+        partition_image(
             leader=leader,
             leader_epoch=3,
             replicas=[preferred, OTHER],
             isr=[preferred, OTHER],
-            adding=[],
-            removing=[],
-            offline=[],
-            controller_epoch=1,
             partition_epoch=4,
         )
         for leader in leaders

@@ -19,7 +19,7 @@ from minibroker.kafka.protocol.messages.describe_configs import (
     DescribeConfigsResponse,
     DescribeConfigsResult,
 )
-from minibroker.kafka.protocol.primitives import Reader, Writer
+from tests.support.message_bytes import copy_of
 from tests.support.turns import Turns
 from tests.unit.broker.handlers.config_services import make_context
 
@@ -97,9 +97,7 @@ def test_another_brokers_settings_are_not_here() -> None:
 def read_by_client(response: object, version: int) -> DescribeConfigsResponse:
     """Return what a client reads."""
     assert isinstance(response, DescribeConfigsResponse)
-    writer = Writer()
-    response.write(writer, version)
-    return DescribeConfigsResponse.read(Reader(b"".join(writer.parts())), version)
+    return copy_of(response, version)
 
 
 @pytest.mark.parametrize("version", range(5))

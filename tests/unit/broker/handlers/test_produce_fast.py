@@ -18,6 +18,7 @@ from minibroker.kafka.protocol.messages.produce import (
 )
 from minibroker.kafka.protocol.primitives import Reader
 from tests.support.in_process import batch_of
+from tests.support.message_bytes import body_of
 from tests.support.record_requests import id_of, produce
 from tests.unit.broker.handlers.short_way import ShortWay, answer_to
 
@@ -277,19 +278,14 @@ async def test_a_disk_that_refuses_is_in_the_answer(
 async def test_every_truncation_of_a_request_is_survived(
     running: InProcessBroker, client: RawClient, fast: ShortWay, version: int
 ) -> None:
-    from minibroker.kafka.protocol.primitives import Writer  # noqa: PLC0415  beside its only use
 
-    writer = Writer()
-    produce(batch_of(b"a"), topic_id=id_of(running), acks=1).write(writer, version)
-    body = writer.to_bytes()
+    body = body_of(produce(batch_of(b"a"), topic_id=id_of(running), acks=1), version)
     (connection,) = running.server.connections
     connection._context.version = version
     handler = running.server.dispatcher._handlers[PRODUCE]
-    writer = Writer()
     request = several([(0, batch_of(b"a")), (1, batch_of(b"b"))])
     request.topic_data[0].name, request.topic_data[0].topic_id = "t", id_of(running)
-    request.write(writer, version)
-    several_body = writer.to_bytes()
+    several_body = body_of(request, version)
     for whole, size in [
         *((body, size) for size in range(len(body))),
         *((several_body, size) for size in range(len(several_body))),

@@ -16,19 +16,12 @@ from minibroker.kafka.protocol.messages.produce import (
     TopicProduceData,
 )
 from tests.support.in_process import batch_of
-from tests.support.transactions import World, transactional_world
+from tests.support.transactions import World
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
+    pass
 
 NONE = ErrorCode.NONE
-
-
-@pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
-    async with transactional_world(tmp_path) as new_world:
-        yield new_world
 
 
 async def produce(world: World, *batches: bytearray, version: int = 9) -> list[Any]:

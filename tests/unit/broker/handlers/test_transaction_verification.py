@@ -26,18 +26,11 @@ from tests.support.transactions import DeafSender, World, names, transactional_w
 from tests.support.turns import Turns
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
 
 RETRY_MS, PATIENCE_MS = 20, 100
 """Kafka's defaults."""
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
-
-
-@pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
-    async with transactional_world(tmp_path) as new_world:
-        yield new_world
 
 
 def question(

@@ -15,6 +15,7 @@ from minibroker.broker.storage.disk import Disk
 from minibroker.broker.storage.log_manager import LogManager
 from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.ids import TopicId
+from tests.support import images
 from tests.support.evidence import MARKED
 from tests.support.faulty_files import FaultyFiles
 from tests.support.in_process import ManualClock, batch_of
@@ -45,15 +46,11 @@ def partition_image(
     replicas: tuple[int, ...] = (0,),
     partition_epoch: int = 0,
 ) -> PartitionImage:
-    return PartitionImage(
+    return images.partition_image(
         leader=leader,
         leader_epoch=epoch,
         replicas=list(replicas),
         isr=list(isr),
-        adding=[],
-        removing=[],
-        offline=[],
-        controller_epoch=1,
         partition_epoch=partition_epoch,
     )
 

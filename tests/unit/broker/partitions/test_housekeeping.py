@@ -30,7 +30,16 @@ from tests.support.compaction import put
 from tests.support.evidence import MARKED
 from tests.support.faulty_files import FaultyFiles
 from tests.support.in_process import ManualClock
-from tests.support.logs import NOW_MS, TOPIC_ID, abandon, append, config, open_manager, values_of
+from tests.support.logs import (
+    NOW_MS,
+    TOPIC_ID,
+    abandon,
+    append,
+    config,
+    fill_segments,
+    open_manager,
+    values_of,
+)
 from tests.support.runners import HeldRunner, workers_of
 from tests.support.waiting import eventually
 
@@ -131,16 +140,9 @@ async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
     abandon(rig.logs)
 
 
-def fill(log: PartitionLog, count: int = 3) -> None:
-    """Fill a log with closed segments of one record and an empty active one."""
-    for number in range(count):
-        append(log, b"%d" % number)
-        log.roll()
-
-
 async def test_the_check_runs_at_its_interval(rig: Rig) -> None:
     log = rig.log()
-    fill(log)
+    fill_segments(log)
     rig.check.note_change()
     rig.clock.advance(FIRST_MS)
     assert log.log_start_offset == 0
@@ -153,7 +155,7 @@ async def test_the_check_runs_at_its_interval(rig: Rig) -> None:
 
 async def test_without_anything_to_expire_there_is_no_timer(rig: Rig) -> None:
     rig.log()
-    fill(rig.log("kept", retention_ms="-1"))
+    fill_segments(rig.log("kept", retention_ms="-1"))
     rig.check.note_change()
     rig.clock.advance(FIRST_MS)
     assert not rig.check.is_armed
@@ -176,7 +178,7 @@ async def test_it_is_repeated_while_something_is_left_and_ends_then(rig: Rig) ->
 
 async def test_a_compacted_log_is_left_to_the_cleaner(rig: Rig) -> None:
     log = rig.log("c")
-    fill(log, 1)
+    fill_segments(log, 1)
     append(rig.log("other"), b"x")
     rig.dynamic.set_topic("c", {"cleanup.policy": "compact,delete"})
     rig.configure()
@@ -191,14 +193,14 @@ async def test_more_than_one_step_of_logs_and_of_segments(
     monkeypatch.setattr(housekeeping, "LOGS_A_STEP", 2)
     logs = [rig.log(f"t{number}") for number in range(5)]
     for log in logs:
-        fill(log, 20)
+        fill_segments(log, 20)
     rig.check.note_change()
     rig.clock.advance(KEPT_MS + 1)
     assert {log.log_start_offset for log in logs} == {20}
 
 
 async def test_cold_files_are_read_by_the_worker(rig: Rig) -> None:
-    fill(rig.log())
+    fill_segments(rig.log())
     rig.log("deleted meanwhile")
     rig.logs.close()
     rig.open()
@@ -215,7 +217,7 @@ async def test_cold_files_are_read_by_the_worker(rig: Rig) -> None:
 
 
 async def test_results_of_the_worker_are_not_used_after_the_end(rig: Rig) -> None:
-    fill(rig.log())
+    fill_segments(rig.log())
     rig.logs.close()
     rig.open()
     rig.check.note_change()
@@ -236,7 +238,7 @@ async def test_a_disk_that_hangs_stops_the_retention_of_its_own_logs_only(
     logs = {log.log_directory: log for log in map(rig.log, ("a", "b"))}
     assert len(logs) == 2
     for log in logs.values():
-        fill(log)
+        fill_segments(log)
     rig.logs.close()
     rig.open()
     hanging, well = (
@@ -263,7 +265,7 @@ async def test_a_log_that_cannot_be_read_stops_no_other(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("a", "b"):
-        fill(rig.log(name))
+        fill_segments(rig.log(name))
     rig.logs.close()
     rig.open()
     bad, good = (rig.logs.logs[TopicPartition(name, 0)] for name in ("a", "b"))
@@ -301,8 +303,8 @@ async def test_a_change_during_a_check_brings_the_next_one(rig: Rig) -> None:
 
 async def test_a_disk_that_refuses_is_told(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     log, other = rig.log(), rig.log("other")
-    fill(log)
-    fill(other)
+    fill_segments(log)
+    fill_segments(other)
     error = StorageError("no")
 
     def refuse(*_: object) -> int:

@@ -25,7 +25,9 @@ from minibroker.broker.replication.control_requests import (
     update_metadata,
 )
 from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicId, TopicPartition
-from minibroker.kafka.protocol.primitives import Reader, Writer
+from minibroker.kafka.protocol.primitives import Writer
+from tests.support.images import partition_image
+from tests.support.message_bytes import copy_of
 
 ADDRESS = Address(controller_id=1, controller_epoch=9, broker_epoch=77)
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -33,17 +35,15 @@ TOPIC_ID = TopicId(b"i" * 16)
 
 
 def partition(partition_epoch: int = 3) -> PartitionImage:
-    return PartitionImage(
+    return partition_image(
         leader=1,
         leader_epoch=5,
         replicas=[1, 2, 3],
         isr=[1, 2],
         adding=[3],
-        removing=[],
         offline=[3],
         controller_epoch=8,
         partition_epoch=partition_epoch,
-        leader_recovery_state=0,
     )
 
 
@@ -68,9 +68,7 @@ def test_roles(image: MetadataImage, version: int) -> None:
     roles = {T0: True, T1: False, TopicPartition("t", 7): False, TopicPartition("gone", 0): False}
     request = leader_and_isr(image, ADDRESS, roles, "PLAINTEXT")
     assert request is not None
-    writer = Writer()
-    request.write(writer, version)
-    copy = type(request).read(Reader(memoryview(writer.to_bytes()), 0), version)
+    copy = copy_of(request, version)
     assert (copy.controller_id, copy.controller_epoch, copy.broker_epoch) == ADDRESS
     (topic,) = copy.topic_states
     assert (topic.topic_name, topic.topic_id) == ("t", TOPIC_ID)
@@ -103,9 +101,7 @@ def test_nothing_is_said_of_partitions_that_are_gone(image: MetadataImage) -> No
 @pytest.mark.parametrize("version", range(UPDATE_METADATA_FROM, 9))
 def test_metadata(image: MetadataImage, version: int) -> None:
     request = update_metadata(image, ADDRESS, [T0], stopping_brokers={2})
-    writer = Writer()
-    request.write(writer, version)
-    copy = type(request).read(Reader(memoryview(writer.to_bytes()), 0), version)
+    copy = copy_of(request, version)
     assert (copy.controller_id, copy.controller_epoch, copy.broker_epoch) == ADDRESS
     (state,) = copy.topic_states[0].partition_states
     assert (state.leader, state.leader_epoch, state.zk_version) == (1, 5, 3)
@@ -129,9 +125,7 @@ def test_metadata_of_a_topic_that_goes(image: MetadataImage) -> None:
 @pytest.mark.parametrize("version", range(STOP_REPLICA_FROM, 5))
 def test_stops(version: int) -> None:
     request = stop_replica(ADDRESS, {T0: Stop(5, deletes=True), T1: Stop(6, deletes=False)})
-    writer = Writer()
-    request.write(writer, version)
-    copy = type(request).read(Reader(memoryview(writer.to_bytes()), 0), version)
+    copy = copy_of(request, version)
     assert (copy.controller_id, copy.controller_epoch, copy.broker_epoch) == ADDRESS
     (topic,) = copy.topic_states
     assert [

@@ -25,8 +25,8 @@ from minibroker.kafka.protocol.messages.alter_partition import (
     ResponsePartitionData,
     ResponseTopicData,
 )
-from minibroker.kafka.protocol.primitives import Reader, Writer
 from tests.support.cluster import Recorder, add_broker, new_cluster, stop_following
+from tests.support.message_bytes import copy_of
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
@@ -86,9 +86,7 @@ class Peers:
 
 def read_back(request: AlterPartitionRequest, version: int) -> AlterPartitionRequest:
     """Return the request as the controller reads it."""
-    writer = Writer()
-    request.write(writer, version)
-    return AlterPartitionRequest.read(Reader(writer.to_bytes()), version)
+    return copy_of(request, version)
 
 
 @pytest.fixture

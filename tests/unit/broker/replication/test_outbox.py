@@ -23,6 +23,7 @@ from minibroker.kafka.protocol.messages.stop_replica import (
     StopReplicaPartitionError,
     StopReplicaResponse,
 )
+from tests.support.images import partition_image
 from tests.support.waiting import eventually
 from tests.unit.broker.replication.peers_of_kafka import METADATA, ROLES, STOPS, RecordedPeers
 
@@ -36,17 +37,7 @@ TOPIC_ID = TopicId(b"i" * 16)
 
 
 def partition(leader_epoch: int = 0) -> PartitionImage:
-    return PartitionImage(
-        leader=1,
-        leader_epoch=leader_epoch,
-        replicas=[1, BROKER],
-        isr=[1],
-        adding=[],
-        removing=[],
-        offline=[],
-        controller_epoch=1,
-        partition_epoch=0,
-    )
+    return partition_image(leader=1, leader_epoch=leader_epoch, replicas=[1, BROKER], isr=[1])
 
 
 class Sending:

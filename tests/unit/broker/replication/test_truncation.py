@@ -14,14 +14,7 @@ from minibroker.broker.replication.truncation import (
     out_of_range,
 )
 from minibroker.broker.storage.epochs import LeaderEpochs
-
-
-def epochs_of(*entries: tuple[int, int]) -> LeaderEpochs:
-    """The history with these (epoch, start offset)."""
-    epochs = LeaderEpochs()
-    for epoch, start in entries:
-        epochs.assign(epoch, start)
-    return epochs
+from tests.support.logs import epochs_of
 
 
 @pytest.mark.parametrize(

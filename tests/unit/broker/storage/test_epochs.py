@@ -13,7 +13,7 @@ from minibroker.broker.storage.partition_directory import PartitionDirectory
 from minibroker.broker.storage.record_checks import AppendRules
 from minibroker.kafka.errors import CorruptionError
 from minibroker.kafka.ids import TopicPartition
-from tests.support.logs import append, config
+from tests.support.logs import append, config, epochs_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,13 +21,6 @@ if TYPE_CHECKING:
     from minibroker.broker.storage.partition_log import PartitionLog
 
     NewLog = Callable[..., PartitionLog]
-
-
-def history(*entries: tuple[int, int]) -> LeaderEpochs:
-    new_history = LeaderEpochs()
-    for epoch, start in entries:
-        new_history.assign(epoch, start)
-    return new_history
 
 
 def test_epochs_are_assigned_once() -> None:
@@ -54,7 +47,7 @@ def test_epochs_are_assigned_once() -> None:
 def test_entries_that_contradict_a_new_one_go(
     entry: tuple[int, int], remaining: list[tuple[int, int]]
 ) -> None:
-    epochs = history((0, 0), (3, 10))
+    epochs = epochs_of((0, 0), (3, 10))
     assert epochs.assign(*entry)
     assert epochs.entries == remaining
 
@@ -80,7 +73,7 @@ def test_negative_numbers_are_no_entry(entry: tuple[int, int]) -> None:
 def test_end_offsets(epoch: int, answer: tuple[int, int]) -> None:
     """Between epochs the one before answers, and the next one's start is the end; before the first
     known epoch the log's start is."""
-    assert history((3, 5), (5, 10)).end_offset_for(epoch, 30) == answer
+    assert epochs_of((3, 5), (5, 10)).end_offset_for(epoch, 30) == answer
 
 
 def test_end_offset_without_any_epoch() -> None:
@@ -99,7 +92,7 @@ def test_end_offset_without_any_epoch() -> None:
     ],
 )
 def test_truncation_of_the_end(end: int, remaining: list[tuple[int, int]]) -> None:
-    epochs = history((0, 0), (3, 10), (4, 20))
+    epochs = epochs_of((0, 0), (3, 10), (4, 20))
     assert epochs.truncate_from_end(end) == (len(remaining) < 3)
     assert epochs.entries == remaining
     assert epochs.latest_epoch == (remaining[-1][0] if remaining else -1)
@@ -119,7 +112,7 @@ def test_truncation_of_the_end(end: int, remaining: list[tuple[int, int]]) -> No
 def test_truncation_of_the_start(
     start: int, remaining: list[tuple[int, int]], is_changed: bool
 ) -> None:
-    epochs = history((0, 0), (3, 10), (4, 20))
+    epochs = epochs_of((0, 0), (3, 10), (4, 20))
     assert epochs.truncate_from_start(start) == is_changed
     assert epochs.entries == remaining
     assert epochs.latest_epoch == 4
@@ -142,14 +135,14 @@ def test_truncation_of_the_start(
 def test_a_batch_is_right_where_the_history_is_not(
     epoch: int, offset: int, remaining: list[tuple[int, int]] | None
 ) -> None:
-    epochs = history((0, 0), (3, 10), (4, 20))
+    epochs = epochs_of((0, 0), (3, 10), (4, 20))
     assert epochs.correct(epoch, offset) == (remaining is not None)
     assert epochs.entries == (remaining or [(0, 0), (3, 10), (4, 20)])
     assert epochs.latest_epoch == epochs.entries[-1][0]
 
 
 def test_clear() -> None:
-    epochs = history((0, 0))
+    epochs = epochs_of((0, 0))
     assert epochs.clear()
     assert epochs.entries == []
     assert epochs.latest_epoch == -1
@@ -158,7 +151,7 @@ def test_clear() -> None:
 
 
 def test_the_checkpoint_text() -> None:
-    assert history((0, 0), (7, 123)).to_text() == "0\n2\n0 0\n7 123\n"
+    assert epochs_of((0, 0), (7, 123)).to_text() == "0\n2\n0 0\n7 123\n"
     assert LeaderEpochs().to_text() == "0\n0\n"
     assert LeaderEpochs.from_text("0\n2\n0 0\n7 123\n").entries == [(0, 0), (7, 123)]
     assert LeaderEpochs.from_text("0\n1\n 2  3 \n").entries == [(2, 3)]
@@ -263,13 +256,6 @@ def log_of(new_log: NewLog) -> PartitionLog:
     return log
 
 
-def history_of(*entries: tuple[int, int]) -> LeaderEpochs:
-    epochs = LeaderEpochs()
-    for epoch, start in entries:
-        epochs.assign(epoch, start)
-    return epochs
-
-
 def rebuilt(log: PartitionLog, leader_epochs: LeaderEpochs, start_offset: int = 0) -> LeaderEpochs:
     return with_earlier_epochs(
         Disk(),
@@ -298,18 +284,18 @@ def test_epochs_reach_back_to_the_start_of_the_log(
     expected: list[tuple[int, int]],
 ) -> None:
     log = log_of(new_log)
-    assert rebuilt(log, history_of(*entries), start_offset).entries == expected
+    assert rebuilt(log, epochs_of(*entries), start_offset).entries == expected
 
 
 def test_a_history_from_the_start_on_stays_as_it_is(new_log: NewLog) -> None:
     log = log_of(new_log)
-    whole_history = history_of((2, 0), (7, 5))
+    whole_history = epochs_of((2, 0), (7, 5))
     assert rebuilt(log, whole_history) is whole_history
 
 
 def test_a_later_epoch_than_the_first_known_one_is_not_believed(new_log: NewLog) -> None:
     log = log_of(new_log)
-    assert rebuilt(log, history_of((3, 4), (7, 5))).entries == [(2, 0), (3, 4), (7, 5)]
+    assert rebuilt(log, epochs_of((3, 4), (7, 5))).entries == [(2, 0), (3, 4), (7, 5)]
 
 
 def test_messages_of_old_formats_end_the_history(new_log: NewLog) -> None:
@@ -324,7 +310,7 @@ def test_messages_of_old_formats_end_the_history(new_log: NewLog) -> None:
     append(log, b"new", leader_epoch=4)
     append(log, b"new", leader_epoch=5)
     assert log.epochs.history.entries == [(4, 2), (5, 3)]
-    newer_history = history_of((5, 3))
+    newer_history = epochs_of((5, 3))
     assert rebuilt(log, newer_history).entries == [(4, 2), (5, 3)]
 
 

@@ -24,7 +24,7 @@ from minibroker.kafka.records.compression import CODEC_IDS, compress
 from minibroker.kafka.records.produce_rules import InvalidRecordsError, check_produce_version
 from minibroker.kafka.records.record import Record, decode_records
 from tests.compat.dialogue import Dialogue
-from tests.support.batches import CONTROL, TIMESTAMP, Item, batch, with_crc
+from tests.support.batches import CONTROL, TIMESTAMP, Item, batch, varint, with_crc
 from tests.support.logs import check_and_number
 
 if TYPE_CHECKING:
@@ -64,16 +64,6 @@ def flipped(position: int) -> bytes:
     data = bytearray(batch(b"x"))
     data[position] ^= 1
     return bytes(data)
-
-
-def varint(value: int) -> bytes:
-    raw = value << 1 ^ value >> 63
-    out = bytearray()
-    while raw > 0x7F:
-        out.append(raw & 0x7F | 0x80)
-        raw >>= 7
-    out.append(raw)
-    return bytes(out)
 
 
 def record(  # the fields of one record, each of which may lie

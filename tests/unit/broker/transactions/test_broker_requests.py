@@ -17,8 +17,8 @@ from minibroker.kafka.protocol.messages.write_txn_markers import (
     WritableTxnMarkerTopicResult,
     WriteTxnMarkersResponse,
 )
-from minibroker.kafka.protocol.primitives import Writer
 from minibroker.kafka.records.batch import iterate_headers
+from tests.support.message_bytes import body_of
 from tests.support.peer_clients import ScriptedBroker, peer_client
 from tests.support.transactions import names
 
@@ -94,9 +94,8 @@ async def test_a_code_of_a_newer_kafka_is_an_unknown_error_of_its_partition_alon
     ]
     topic = WritableTxnMarkerTopicResult(name="t", partitions=answered)
     result = WritableTxnMarkerResult(producer_id=5, topics=[topic])
-    writer = Writer()
-    WriteTxnMarkersResponse(markers=[result]).write(writer, 1)
-    async with ScriptedBroker(lambda *_: b"\0" + writer.to_bytes()) as broker:
+    body = body_of(WriteTxnMarkersResponse(markers=[result]), 1)
+    async with ScriptedBroker(lambda *_: b"\0" + body) as broker:
         broker.versions[27] = (1, 1)
         async with requests_to(*broker.address) as requests:
             marker = EndOfTransaction(5, 0, 0, is_commit=True)

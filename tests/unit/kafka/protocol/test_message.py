@@ -22,6 +22,7 @@ from minibroker.kafka.protocol.primitives import ZERO_UUID, Reader, Writer
 from minibroker.kafka.protocol.stored.control_record import ControlRecordKey, EndTxnMarker
 from minibroker.kafka.protocol.stored.offset_commit import OffsetCommitKey, OffsetCommitValue
 from minibroker.kafka.protocol.versioned import version_of
+from tests.support.message_bytes import body_of
 
 
 def test_fields_that_are_not_given_have_the_protocols_defaults() -> None:
@@ -78,31 +79,23 @@ def test_none_is_refused_in_versions_that_have_no_null() -> None:
 
 
 def test_a_tagged_struct_of_defaults_is_not_written() -> None:
-    plain, with_default = Writer(), Writer()
-    PartitionData().write(plain, 12)
-    PartitionData(diverging_epoch=EpochEndOffset()).write(with_default, 12)
-    assert plain.to_bytes() == with_default.to_bytes()
+    with_default = PartitionData(diverging_epoch=EpochEndOffset())
+    assert body_of(PartitionData(), 12) == body_of(with_default, 12)
 
 
 def test_a_topic_id_that_is_not_set_is_sixteen_zero_bytes() -> None:
     topic = FetchableTopicResponse()
     assert topic.topic_id == ZERO_UUID == bytes(16)
-    writer = Writer()
-    topic.write(writer, 13)
-    assert writer.to_bytes().startswith(bytes(16))
+    assert body_of(topic, 13).startswith(bytes(16))
 
 
 def test_an_unknown_tagged_field_is_skipped() -> None:
-    writer = Writer()
-    EpochEndOffset(epoch=3, end_offset=4).write(writer, 12)
-    data = writer.to_bytes()[:-1] + b"\x01\x63\x03abc"
+    data = body_of(EpochEndOffset(epoch=3, end_offset=4), 12)[:-1] + b"\x01\x63\x03abc"
     assert EpochEndOffset.read(Reader(data), 12) == EpochEndOffset(epoch=3, end_offset=4)
 
 
 def test_a_tagged_field_shorter_than_its_value_is_refused() -> None:
-    writer = Writer()
-    FetchRequest(cluster_id="abc").write(writer, 12)
-    data = bytearray(writer.to_bytes())
+    data = bytearray(body_of(FetchRequest(cluster_id="abc"), 12))
     data[-5] = 3
     with pytest.raises(ProtocolError):
         FetchRequest.read(Reader(data), 12)

@@ -11,8 +11,9 @@ import pytest
 from minibroker.broker.handlers.registry import HANDLERS
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.protocol.api_keys import APIS, load_messages
-from minibroker.kafka.protocol.primitives import Reader, Writer
+from minibroker.kafka.protocol.primitives import Reader
 from minibroker.kafka.protocol.refusals import refusal
+from tests.support.message_bytes import body_of
 from tests.support.protocol_values import ValueMaker
 from tests.support.reference_codec import MessageSpec, encode, load_specs
 
@@ -40,13 +41,6 @@ def requests_of(spec: MessageSpec, version: int) -> list[Any]:
     return [request_class.read(Reader(encode(spec, value, version)), version) for value in values]
 
 
-def frame_of(answer: Any, version: int) -> bytes:
-    """Return the bytes of an answer."""
-    writer = Writer()
-    answer.write(writer, version)
-    return writer.to_bytes()
-
-
 def checksum(spec: MessageSpec, version: int) -> str:
     """Return the CRC-32 of the broker's error answers, with a text and without."""
     assert spec.key is not None
@@ -55,7 +49,7 @@ def checksum(spec: MessageSpec, version: int) -> str:
     crc = 0
     for request in requests_of(spec, version):
         for detail in (DETAIL, None):
-            crc = crc32(frame_of(refuse(request, version, CODE, detail), version), crc)
+            crc = crc32(body_of(refuse(request, version, CODE, detail), version), crc)
     return f"{crc:08x}"
 
 
@@ -74,4 +68,4 @@ def test_an_error_answer_of_each_api_can_be_written(spec: MessageSpec) -> None:
         for request in requests_of(spec, version):
             answer = refusal(request, version, CODE, DETAIL)
             assert answer is not None, f"{APIS[request.API_KEY].name} v{version}"
-            frame_of(answer, version)
+            body_of(answer, version)

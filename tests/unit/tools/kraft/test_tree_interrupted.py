@@ -8,8 +8,6 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from minibroker.broker.cluster.embedded import EmbeddedTree
 from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.security.acl_entries import Acl, Entry, Pattern
@@ -30,7 +28,6 @@ from minibroker.tools.kraft.tree import read_metadata, write_metadata
 from tests.unit.tools.kraft.admin_calls import contents
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from minibroker.broker.cluster.tree import Tree
@@ -71,15 +68,6 @@ class FailingDatabase:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._connection, name)
-
-
-@pytest.fixture
-async def tree(tmp_path: Path) -> AsyncIterator[EmbeddedTree]:
-    """An open tree, empty."""
-    empty_tree = EmbeddedTree(tmp_path / "metadata.db", SystemClock())
-    await empty_tree.open()
-    yield empty_tree
-    await empty_tree.close()
 
 
 async def error_of_write(tree: Tree) -> str | None:

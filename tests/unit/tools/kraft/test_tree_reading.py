@@ -24,7 +24,6 @@ from minibroker.broker.security.acl_entries import Acl, Entry, Pattern
 from minibroker.broker.security.acl_words import PatternType, Permission
 from minibroker.broker.security.acls import Operation, ResourceType
 from minibroker.broker.security.password_encoder import encoder_of
-from minibroker.clock import SystemClock
 from minibroker.kafka.errors import CoordinationError
 from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicId, TopicPartition
 from minibroker.kafka.scram import credential, credential_of
@@ -41,7 +40,6 @@ from minibroker.tools.kraft.tree import read_metadata
 from tests.unit.tools.kraft import admin_calls as admin
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
 
 CONFIG = BrokerConfig({})
@@ -50,13 +48,10 @@ TOPIC = paths.topic("t")
 
 
 @pytest.fixture
-async def tree(tmp_path: Path) -> AsyncIterator[EmbeddedTree]:
+async def tree(tree: EmbeddedTree) -> EmbeddedTree:
     """An open tree, empty but for the parents of topics."""
-    empty_tree = EmbeddedTree(tmp_path / "metadata.db", SystemClock())
-    await empty_tree.open()
-    await ensure_node(empty_tree, paths.TOPICS)
-    yield empty_tree
-    await empty_tree.close()
+    await ensure_node(tree, paths.TOPICS)
+    return tree
 
 
 async def test_everything_that_a_broker_wrote(tmp_path: Path) -> None:

@@ -59,7 +59,6 @@ from tests.support.waiting import eventually
 from tests.unit.tools.kraft import admin_calls as admin
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from tests.support.in_process import RawClient
@@ -81,15 +80,6 @@ DEFAULT_BROKER_SOURCE = 3
 
 def literal(name: str, kind: ResourceType = ResourceType.GROUP) -> Pattern:
     return Pattern(kind, name, PatternType.LITERAL)
-
-
-@pytest.fixture
-async def tree(tmp_path: Path) -> AsyncIterator[EmbeddedTree]:
-    """An open tree, empty."""
-    empty_tree = EmbeddedTree(tmp_path / "metadata.db", SystemClock())
-    await empty_tree.open()
-    yield empty_tree
-    await empty_tree.close()
 
 
 # A broker serves what was written.
