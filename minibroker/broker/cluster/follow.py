@@ -360,9 +360,13 @@ class TreeFollower:
             await context.updater.apply_brokers(brokers)
         if is_elected:
             self._settle_all = True
-        elif image.controller_epoch != old_epoch and context.updater.failed_replicas.has_broker(
-            context.broker_id
-        ):
+        elif image.controller_epoch != old_epoch:
+            await self._tell_of_failed_disks()
+
+    async def _tell_of_failed_disks(self) -> None:
+        """Have the controller, another broker, ask for the replicas that this one lost, if any."""
+        context = self._context
+        if context.updater.failed_replicas.has_broker(context.broker_id):
             await context.tree.create(
                 paths.LOG_DIR_EVENT, encode_log_dir_event(context.broker_id), sequence=True
             )
@@ -399,6 +403,9 @@ class TreeFollower:
         await check_cluster_id(context.tree, context.updater.image.cluster_id)
         if not await self._registration.is_there():
             await self._registration.register(RETRY_DELAY_S * 10)
+        if not self._election.is_controller:
+            # The tree may have been away when a disk failed.
+            await self._tell_of_failed_disks()
         await self._configs.load()
         names = list(self._context.updater.image.topics)
         await self._configs.refresh("topics", names)

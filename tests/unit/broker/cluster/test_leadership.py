@@ -9,6 +9,7 @@ import pytest
 from minibroker.broker.cluster.image import TopicImage
 from minibroker.broker.cluster.leader_balance import FIRST_LOOK_MS, BalanceRule, Imbalance
 from minibroker.broker.cluster.shared import SharedTree
+from minibroker.broker.cluster.tree import SessionEvent
 from minibroker.broker.timers import Timers
 from minibroker.clock import SystemClock
 from minibroker.kafka.error_codes import ErrorCode
@@ -89,6 +90,24 @@ async def test_the_controller_hears_of_a_failed_directory(two: Two) -> None:
     controller.have_replicas_asked(requests.append)
     await other.leadership.replicas_failed([NAME])
     assert other.image.topics["t"].partitions[0].offline == [1]
+    await eventually(lambda: requests == [1])
+
+
+async def test_the_controller_hears_of_a_directory_that_failed_while_the_tree_was_away(
+    two: Two, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    controller, other = two
+    requests: list[int] = []
+    controller.have_replicas_asked(requests.append)
+
+    async def refuse(*_: object, **__: object) -> str:
+        raise CoordinationError("away")
+
+    with monkeypatch.context() as away:
+        away.setattr(other.tree, "create", refuse)
+        with pytest.raises(CoordinationError):
+            await other.leadership.replicas_failed([NAME])
+    other._follower._on_session(SessionEvent.RESUMED)
     await eventually(lambda: requests == [1])
 
 
