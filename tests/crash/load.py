@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING
 from minibroker.broker.storage import log_reads, retention
 from minibroker.kafka.records.batch import iterate_headers
 from minibroker.kafka.records.builder import build_batch
-from minibroker.kafka.records.control import TransactionMarker, build_marker
 from minibroker.kafka.records.record import Record, decode_records
 from tests.support.compaction import compact
 from tests.support.logs import (
@@ -32,6 +31,7 @@ from tests.support.logs import (
     append_records,
     config,
     flush,
+    marker_of,
     open_manager,
     sync,
 )
@@ -144,13 +144,8 @@ class Load:
             self._mark(log, is_commit=chance.random() < 0.5)
 
     def _mark(self, log: PartitionLog, *, is_commit: bool) -> None:
-        marker = build_marker(
-            TransactionMarker(is_commit, 0),
-            producer_id=TRANSACTIONAL,
-            producer_epoch=0,
-            timestamp_ms=NOW_MS,
-        )
-        append_records(log, memoryview(marker), self.epoch, NOW_MS, origin="coordinator")
+        marker = marker_of(TRANSACTIONAL, is_commit=is_commit)
+        append_records(log, marker, self.epoch, NOW_MS, origin="coordinator")
 
     def _do_something(self) -> None:
         chance = self.chance.random()

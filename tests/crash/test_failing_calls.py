@@ -28,12 +28,11 @@ from minibroker.broker.storage.files import REAL_FILES
 from minibroker.broker.storage.log_manager import LogManager
 from minibroker.kafka.errors import KafkaError, MinibrokerError, StorageError
 from minibroker.kafka.records.batch import iterate_headers
-from minibroker.kafka.records.control import TransactionMarker, build_marker
 from minibroker.kafka.records.record import decode_records
 from tests.support.check import broken_things
 from tests.support.faulty_files import FaultyFiles
 from tests.support.in_process import ManualClock, batch_of
-from tests.support.logs import TOPIC_ID, abandon
+from tests.support.logs import TOPIC_ID, abandon, marker_of
 from tests.support.runners import workers_of
 from tests.unit.broker.partitions.conftest import Claim, partition_image
 
@@ -200,12 +199,7 @@ class Story:
         """Write the due marker, if the broker accepts it."""
         if self.due is None:
             return
-        marker = build_marker(
-            TransactionMarker(self.due, 0),
-            producer_id=TRANSACTIONAL,
-            producer_epoch=0,
-            timestamp_ms=0,
-        )
+        marker = marker_of(TRANSACTIONAL, is_commit=self.due, timestamp_ms=0)
         if self._append(bytes(marker), "coordinator"):
             self.due = None
 

@@ -19,7 +19,6 @@ from minibroker.broker.storage import log_reads, retention
 from minibroker.broker.storage.log_directory import LogDirectory
 from minibroker.kafka.records.batch import iterate_headers
 from minibroker.kafka.records.builder import build_batch
-from minibroker.kafka.records.control import TransactionMarker, build_marker
 from minibroker.kafka.records.record import Record, decode_records
 from tests.support.check import broken_things
 from tests.support.compaction import compact
@@ -33,6 +32,7 @@ from tests.support.logs import (
     append_records,
     config,
     flush,
+    marker_of,
     open_manager,
 )
 
@@ -296,13 +296,8 @@ class LogMachine(RuleBasedStateMachine):
         self._end_transaction(entry.transaction_start, is_commit=False)
 
     def _end_transaction(self, first: int, *, is_commit: bool) -> None:
-        marker = build_marker(
-            TransactionMarker(is_commit, 0),
-            producer_id=TRANSACTIONAL,
-            producer_epoch=0,
-            timestamp_ms=NOW_MS,
-        )
-        append_records(self.log, memoryview(marker), self.epoch, NOW_MS, origin="coordinator")
+        marker = marker_of(TRANSACTIONAL, is_commit=is_commit)
+        append_records(self.log, marker, self.epoch, NOW_MS, origin="coordinator")
         self.end += 1
         if not is_commit:
             self.entries = [

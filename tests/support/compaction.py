@@ -9,9 +9,8 @@ from minibroker.broker.storage.compaction.cleaning import Cleaning
 from minibroker.broker.storage.compaction.selection import LogFacts, candidate_of
 from minibroker.broker.storage.compaction.survivors import OffsetMap
 from minibroker.kafka.records.builder import build_batch
-from minibroker.kafka.records.control import TransactionMarker, build_marker
 from minibroker.kafka.records.record import Record
-from tests.support.logs import NOW_MS, append_records
+from tests.support.logs import NOW_MS, append_records, marker_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,13 +79,8 @@ def end_transaction(
     timestamp_ms: int = NOW_MS,
 ) -> int:
     """Append the marker that ends a producer's transaction; return its offset."""
-    marker = build_marker(
-        TransactionMarker(is_commit, 0),
-        producer_id=producer_id,
-        producer_epoch=epoch,
-        timestamp_ms=timestamp_ms,
-    )
-    info = append_records(log, memoryview(marker), 0, NOW_MS, origin="coordinator")
+    marker = marker_of(producer_id, is_commit=is_commit, epoch=epoch, timestamp_ms=timestamp_ms)
+    info = append_records(log, marker, 0, NOW_MS, origin="coordinator")
     log.update_high_watermark(log.log_end_offset)
     return info.first_offset
 

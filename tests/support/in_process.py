@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable, Callable
 from struct import pack, unpack
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ from tests.support.message_bytes import request_bytes
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from minibroker.broker.cluster.tree import Tree
@@ -143,6 +144,10 @@ class InProcessBroker:
         """Create a topic without a request; `segment_bytes=…` stands for `segment.bytes`."""
         properties = {key.replace("_", "."): value for key, value in configs.items()}
         await self.broker.cluster.create_topic(name, partitions, 1, configs=properties)
+
+
+Serve = Callable[..., Awaitable[InProcessBroker]]
+"""Starts a broker; the keywords are its settings."""
 
 
 class RawClient:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -12,18 +13,19 @@ from minibroker.broker.storage.disk import Disk
 from minibroker.broker.storage.epochs import LeaderEpochs
 from minibroker.broker.storage.files import REAL_FILES
 from minibroker.broker.storage.log_manager import LogManager
+from minibroker.broker.storage.partition_log import PartitionLog
 from minibroker.broker.storage.validator import check
 from minibroker.kafka.records.batch import iterate_headers
 from minibroker.kafka.records.builder import build_batch
+from minibroker.kafka.records.control import TransactionMarker, build_marker
 from minibroker.kafka.records.record import Record, decode_records
 from tests.support.faulty_files import FaultyFiles
 from tests.support.runners import workers_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from minibroker.broker.storage.files import Files
-    from minibroker.broker.storage.partition_log import PartitionLog
     from minibroker.broker.storage.record_checks import AppendRules
     from minibroker.broker.storage.tail import AppendInfo
     from minibroker.kafka.ids import TopicId
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 
 NOW_MS = 1_700_000_000_000
 TOPIC_ID: TopicId = bytes(range(16))  # type: ignore[assignment]
+NewLog = Callable[..., PartitionLog]
+"""Makes a log of a topic; the keywords are its settings."""
 DEFAULTS = TopicConfig(broker_topic_values(BrokerConfig()))
 
 
@@ -133,6 +137,18 @@ def wait_for_a_later_time(root: Path) -> None:
     while probe.stat().st_ctime_ns <= stopped_ns:
         probe.touch()
     probe.unlink()
+
+
+def marker_of(
+    producer_id: int, *, is_commit: bool = True, epoch: int = 0, timestamp_ms: int = NOW_MS
+) -> memoryview:
+    """Return the batch that ends a transaction of a producer."""
+    marker = TransactionMarker(is_commit, coordinator_epoch=0)
+    return memoryview(
+        build_marker(
+            marker, producer_id=producer_id, producer_epoch=epoch, timestamp_ms=timestamp_ms
+        )
+    )
 
 
 def append_records(

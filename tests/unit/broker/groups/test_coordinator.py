@@ -14,9 +14,9 @@ from minibroker.broker.slices import run_all
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.ids import NO_PRODUCER_ID
-from minibroker.kafka.records.control import TransactionMarker, build_marker
 from tests.support.evidence import MARKED
 from tests.support.in_process import InProcessBroker, ManualClock
+from tests.support.logs import marker_of
 from tests.support.turns import Turns
 from tests.support.waiting import eventually
 from tests.unit.broker.partitions.conftest import Claim
@@ -131,14 +131,9 @@ def end_transaction(
     """Write the marker, then tell the coordinator, as `partitions.markers` does."""
     index = groups_of(running).journal.partition_of(group_id)
     partition = running.partitions.get(TOPIC, index)
-    marker = build_marker(
-        TransactionMarker(is_commit, 0),
-        producer_id=producer_id,
-        producer_epoch=0,
-        timestamp_ms=running.broker.clock.now_ms(),
-    )
     now_ms = running.broker.clock.now_ms()
-    partition.append(memoryview(marker), -1, now_ms, Claim(), origin="coordinator")
+    marker = marker_of(producer_id, is_commit=is_commit, timestamp_ms=now_ms)
+    partition.append(marker, -1, now_ms, Claim(), origin="coordinator")
     running.partitions.commit()
     groups_of(running).complete_transaction(index, producer_id, is_commit)
 

@@ -14,9 +14,9 @@ from minibroker.broker.slices import run_all
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CoordinationError, KafkaError
 from minibroker.kafka.records.batch import read_header
-from minibroker.kafka.records.control import TransactionMarker, build_marker
 from minibroker.kafka.records.record import Record, decode_records
 from tests.support.evidence import MARKED
+from tests.support.logs import marker_of
 from tests.support.message_sets import message
 from tests.support.turns import Turns
 from tests.support.waiting import eventually
@@ -213,14 +213,9 @@ async def test_records_are_replayed_in_order_off_the_loop(
     code = error_of(lambda: bench.journal.check_active(0))
     assert code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     bench.run_worker()
-    marker = build_marker(
-        TransactionMarker(is_commit=True, coordinator_epoch=0),
-        producer_id=9,
-        producer_epoch=0,
-        timestamp_ms=world.clock.now_ms(),
-    )
+    marker = marker_of(9, timestamp_ms=world.clock.now_ms())
     partition = world.partition(TOPIC)
-    partition.append(memoryview(marker), -1, world.clock.now_ms(), Claim(), origin="coordinator")
+    partition.append(marker, -1, world.clock.now_ms(), Claim(), origin="coordinator")
     world.manager.commit()
     await bench.load()
     assert bench.listener.events == ["loaded 0"]

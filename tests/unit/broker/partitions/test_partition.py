@@ -14,9 +14,8 @@ from minibroker.broker.storage import log_reads
 from minibroker.broker.storage.segment import Segment
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, StorageError
-from minibroker.kafka.records.control import TransactionMarker, build_marker
 from tests.support.in_process import START_MS, batch_of
-from tests.support.logs import append_records
+from tests.support.logs import append_records, marker_of
 from tests.unit.broker.partitions.conftest import Claim, partition_image
 
 if TYPE_CHECKING:
@@ -114,13 +113,8 @@ def test_a_transaction_that_ended_is_stable_once_its_marker_is_readable(world: W
     batch = batch_of(b"b", producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True)
     partition.append(memoryview(batch), -1, START_MS, Claim())
     world.manager.commit()
-    marker = build_marker(
-        TransactionMarker(is_commit=True, coordinator_epoch=0),
-        producer_id=7,
-        producer_epoch=0,
-        timestamp_ms=START_MS,
-    )
-    append_records(partition.log, memoryview(marker), 0, START_MS, origin="coordinator")
+    marker = marker_of(7, timestamp_ms=START_MS)
+    append_records(partition.log, marker, 0, START_MS, origin="coordinator")
     assert partition.last_stable_offset == 0
     partition.advance_high_watermark(partition.log_end_offset)
     assert partition.last_stable_offset == partition.high_watermark == 2

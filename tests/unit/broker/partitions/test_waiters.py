@@ -13,9 +13,8 @@ from minibroker.broker.partitions.partition import READ_COMMITTED, READ_UNCOMMIT
 from minibroker.broker.partitions.waiters import DelayedFetch, FetchPosition, has_enough
 from minibroker.broker.storage.disk import Disk
 from minibroker.broker.worker import Workers
-from minibroker.kafka.records.control import TransactionMarker, build_marker
 from tests.support.in_process import START_MS, batch_of
-from tests.support.logs import append_records
+from tests.support.logs import append_records, marker_of
 from tests.support.runners import HeldRunner
 from tests.unit.broker.partitions.conftest import Claim, partition_image
 
@@ -257,13 +256,8 @@ async def test_the_end_of_a_transaction_shows_all_that_lay_behind_it(two: World)
     two.append(b"x")
     two.manager.commit()
     assert not wait.is_over
-    marker = build_marker(
-        TransactionMarker(is_commit=True, coordinator_epoch=0),
-        producer_id=7,
-        producer_epoch=0,
-        timestamp_ms=START_MS,
-    )
-    append_records(partition.log, memoryview(marker), 0, START_MS, origin="coordinator")
+    marker = marker_of(7, timestamp_ms=START_MS)
+    append_records(partition.log, marker, 0, START_MS, origin="coordinator")
     partition.advance_high_watermark(partition.log_end_offset)
     assert wait.is_over
 

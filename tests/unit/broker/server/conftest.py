@@ -8,11 +8,11 @@ import pytest
 
 from minibroker.broker.handlers import create_topics
 from tests.support import loops
-from tests.support.in_process import InProcessBroker
+from tests.support.in_process import InProcessBroker, Serve
 from tests.unit.broker.server.gate import Gate
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from minibroker.clock import Clock
@@ -21,7 +21,7 @@ pytest_asyncio_loop_factories = loops.pytest_asyncio_loop_factories
 
 
 @pytest.fixture
-async def serve(tmp_path: Path) -> AsyncIterator[Callable[..., Awaitable[InProcessBroker]]]:
+async def serve(tmp_path: Path) -> AsyncIterator[Serve]:
     """Starts brokers: `serve(**{"max.connections": "2"})`; they are stopped when the test ends."""
     running: list[InProcessBroker] = []
 

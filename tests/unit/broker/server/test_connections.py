@@ -14,18 +14,15 @@ from minibroker.kafka.protocol.messages.api_versions import ApiVersionsRequest
 from minibroker.kafka.protocol.messages.create_topics import CreateTopicsRequest
 from minibroker.kafka.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from minibroker.kafka.protocol.messages.produce import ProduceRequest, ProduceResponse
-from tests.support.in_process import InProcessBroker, ManualClock
+from tests.support.in_process import InProcessBroker, ManualClock, Serve
 from tests.support.record_requests import fetch_from, produce_values
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
     from pathlib import Path
 
     from tests.support.name_server import SlowNameServer
     from tests.unit.broker.server.gate import Gate
-
-    Serve = Callable[..., Awaitable[InProcessBroker]]
 
 
 METADATA = MetadataRequest(topics=[])

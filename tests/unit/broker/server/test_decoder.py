@@ -11,16 +11,12 @@ import pytest
 from minibroker.broker.server import decoder as decoder_module
 from minibroker.broker.server.decoder import LARGE_FRAME_BYTES
 from minibroker.kafka.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from tests.support.in_process import TIMEOUT_S, request_frame
+from tests.support.in_process import TIMEOUT_S, Serve, request_frame
 from tests.support.record_requests import fetch_from, parts_of_answer, produce_values
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from tests.support.in_process import InProcessBroker
-
-    Serve = Callable[..., Awaitable[InProcessBroker]]
+    pass
 
 METADATA = MetadataRequest(topics=[])
 MANY_TOPICS = MetadataRequest(

@@ -39,14 +39,10 @@ from minibroker.kafka.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from tests.support.in_process import request_frame
+from tests.support.in_process import Serve, request_frame
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from tests.support.in_process import InProcessBroker
-
-    Serve = Callable[..., Awaitable[InProcessBroker]]
+    from collections.abc import Callable
 
 
 async def test_an_unsupported_api_versions_is_answered_in_version_0(serve: Serve) -> None:

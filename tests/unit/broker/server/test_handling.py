@@ -26,16 +26,11 @@ from minibroker.kafka.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from tests.support.in_process import batch_of, request_frame
+from tests.support.in_process import Serve, batch_of, request_frame
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from minibroker.broker.slices import Steps
-    from tests.support.in_process import InProcessBroker
-
-    Serve = Callable[..., Awaitable[InProcessBroker]]
 
 TOPIC = CreatableTopic(name="t", num_partitions=1, replication_factor=1)
 PRODUCE = ProduceRequest(

@@ -13,16 +13,12 @@ from minibroker.broker.server.handling import handle_call
 from minibroker.broker.storage.files import Files
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.protocol.messages.metadata import MetadataRequest
-from tests.support.in_process import TIMEOUT_S, request_frame
+from tests.support.in_process import TIMEOUT_S, Serve, request_frame
 from tests.support.record_requests import fetch_from, produce_values
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from minibroker.broker.server.call import Call
     from tests.support.in_process import InProcessBroker
-
-    Serve = Callable[..., Awaitable[InProcessBroker]]
 
 
 class Looking:

@@ -12,14 +12,11 @@ import pytest
 from minibroker.broker.server.listener import KNOCKS_MAX, ListeningSocket
 from minibroker.kafka.errors import StorageError
 from minibroker.kafka.protocol.messages.metadata import MetadataRequest
+from tests.support.in_process import Serve
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from tests.support.in_process import InProcessBroker
-
-    Serve = Callable[..., Awaitable[InProcessBroker]]
+    pass
 
 
 async def test_port_0_takes_a_free_port_and_clients_are_told_which(serve: Serve) -> None:

@@ -11,17 +11,12 @@ import pytest
 from minibroker.broker.server import server as server_module
 from minibroker.kafka.protocol.messages.create_topics import CreateTopicsRequest
 from minibroker.kafka.protocol.messages.metadata import MetadataRequest
-from tests.support.in_process import ManualClock
+from tests.support.in_process import ManualClock, Serve
 from tests.support.record_requests import fetch_from
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from tests.support.in_process import InProcessBroker
     from tests.unit.broker.server.gate import Gate
-
-    Serve = Callable[..., Awaitable[InProcessBroker]]
 
 METADATA = MetadataRequest(topics=[])
 

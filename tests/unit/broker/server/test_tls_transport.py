@@ -30,17 +30,14 @@ from tests.support.certificates import (
     pem_of,
     tls_settings,
 )
-from tests.support.in_process import InProcessBroker, ManualClock, request_frame
+from tests.support.in_process import InProcessBroker, ManualClock, Serve, request_frame
 from tests.support.record_requests import fetch_from, produce_values
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
     from pathlib import Path
 
     from tests.support.in_process import RawClient
-
-    Serve = Callable[..., Awaitable[InProcessBroker]]
 
 
 METADATA = MetadataRequest(topics=[])

@@ -43,17 +43,15 @@ from minibroker.kafka.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from tests.support.in_process import TIMEOUT_S, batch_of, request_frame
+from tests.support.in_process import TIMEOUT_S, Serve, batch_of, request_frame
 from tests.support.record_requests import fetch_from, produce_values
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
 
     from minibroker.broker.server.transport import ClientTransport
     from tests.support.in_process import InProcessBroker
-
-    Serve = Callable[..., Awaitable[InProcessBroker]]
 
 
 VERSIONS = ApiVersionsRequest(client_software_name="t", client_software_version="1")

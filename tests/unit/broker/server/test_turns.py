@@ -16,17 +16,15 @@ from minibroker.kafka.protocol.messages.update_metadata import (
     UpdateMetadataBroker,
     UpdateMetadataRequest,
 )
-from tests.support.in_process import InProcessBroker
+from tests.support.in_process import InProcessBroker, Serve
 from tests.support.waiting import eventually
 from tests.unit.broker.handlers.control_requests import Controlled
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
 
     from minibroker.broker.server.transport import ClientTransport
     from tests.unit.broker.server.gate import Gate
-
-    Serve = Callable[..., Awaitable[InProcessBroker]]
 
 EPOCH = 7
 SETTINGS = {

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.logs import TOPIC_ID, ManualClock, abandon, config, open_manager
+from tests.support.logs import TOPIC_ID, ManualClock, NewLog, abandon, config, open_manager
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from minibroker.broker.storage.log_manager import LogManager
@@ -22,7 +22,7 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def new_log(tmp_path: Path, clock: ManualClock) -> Iterator[Callable[..., PartitionLog]]:
+def new_log(tmp_path: Path, clock: ManualClock) -> Iterator[NewLog]:
     """Makes partition 0 of a topic with the given configuration; all managers go at the end."""
     managers: list[LogManager] = []
 

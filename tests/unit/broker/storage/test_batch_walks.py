@@ -13,15 +13,10 @@ from minibroker.kafka.errors import CorruptionError
 from minibroker.kafka.records.batch import assign
 from minibroker.kafka.records.message_set import build_message_set
 from minibroker.kafka.records.record import Record
-from tests.support.logs import append, batch
+from tests.support.logs import NewLog, append, batch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from minibroker.broker.storage.partition_log import PartitionLog
     from minibroker.broker.storage.segment import Segment
-
-    NewLog = Callable[..., PartitionLog]
 
 
 def walk(path: Path, content: bytes, position: int = 0) -> list[tuple[int, int]]:

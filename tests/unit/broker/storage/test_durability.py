@@ -5,16 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.support.faulty_files import FaultyFiles
-from tests.support.logs import NOW_MS, TOPIC_ID, abandon, append, config, flush, open_manager
+from tests.support.logs import (
+    NOW_MS,
+    TOPIC_ID,
+    NewLog,
+    abandon,
+    append,
+    config,
+    flush,
+    open_manager,
+)
 from tests.support.runners import HeldRunner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from minibroker.broker.storage.partition_log import PartitionLog
-
-    NewLog = Callable[..., PartitionLog]
 
 
 def test_a_flush_changes_nothing_until_the_loop_applies_it(new_log: NewLog) -> None:

@@ -13,14 +13,10 @@ from minibroker.broker.storage.partition_directory import PartitionDirectory
 from minibroker.broker.storage.record_checks import AppendRules
 from minibroker.kafka.errors import CorruptionError
 from minibroker.kafka.ids import TopicPartition
-from tests.support.logs import append, config, epochs_of
+from tests.support.logs import NewLog, append, config, epochs_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from minibroker.broker.storage.partition_log import PartitionLog
-
-    NewLog = Callable[..., PartitionLog]
 
 
 def test_epochs_are_assigned_once() -> None:

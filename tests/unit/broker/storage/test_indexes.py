@@ -24,14 +24,9 @@ from minibroker.broker.storage.indexes import (
 from minibroker.broker.storage.open_files import ColdError
 from minibroker.broker.storage.segment import Segment
 from minibroker.kafka.errors import CorruptionError
-from tests.support.logs import NOW_MS, append, flush
+from tests.support.logs import NOW_MS, NewLog, append, flush
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from minibroker.broker.storage.partition_log import PartitionLog
-
-    NewLog = Callable[..., PartitionLog]
     from minibroker.broker.storage.open_files import ColdTask
 
 

@@ -25,6 +25,7 @@ from tests.support.logs import (
     NOW_MS,
     TOPIC_ID,
     ManualClock,
+    NewLog,
     abandon,
     append,
     append_records,
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from minibroker.broker.storage.partition_log import PartitionLog
-
-    NewLog = Callable[..., PartitionLog]
 
 
 def test_segments_are_told_up_to_the_first_that_reaches_the_time(new_log: NewLog) -> None:

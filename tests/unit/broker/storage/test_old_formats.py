@@ -19,6 +19,7 @@ from tests.support.logs import (
     NOW_MS,
     TOPIC_ID,
     ManualClock,
+    NewLog,
     abandon,
     append_records,
     batch,
@@ -42,12 +43,9 @@ from tests.support.message_sets import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from minibroker.broker.storage.partition_log import PartitionLog
-
-    NewLog = Callable[..., PartitionLog]
 
 FORMAT_0, FORMAT_1 = "0.9.0", "0.10.2"
 

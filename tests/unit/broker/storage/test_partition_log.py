@@ -25,6 +25,7 @@ from tests.support.logs import (
     NOW_MS,
     TOPIC_ID,
     ManualClock,
+    NewLog,
     abandon,
     append,
     append_records,
@@ -37,11 +38,7 @@ from tests.support.logs import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from minibroker.broker.storage.partition_log import AppendInfo, PartitionLog
-
-    NewLog = Callable[..., PartitionLog]
 
 
 OFFSETS = st.integers(-1, 40)

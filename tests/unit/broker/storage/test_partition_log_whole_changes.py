@@ -19,7 +19,6 @@ from minibroker.broker.storage.segment import Segment, Segments
 from minibroker.broker.storage.txn_index import TxnIndex
 from minibroker.kafka.errors import HalfChangedError, StorageError
 from minibroker.kafka.records.builder import build_batch
-from minibroker.kafka.records.control import TransactionMarker, build_marker
 from minibroker.kafka.records.record import Record
 from tests.support.logs import (
     NOW_MS,
@@ -30,6 +29,7 @@ from tests.support.logs import (
     batch,
     config,
     fill_segments,
+    marker_of,
     open_manager,
     values_of,
 )
@@ -110,13 +110,7 @@ def test_an_append_that_cannot_be_taken_back_takes_the_directory_offline(
 
 
 def abort(log: PartitionLog) -> None:
-    marker = build_marker(
-        TransactionMarker(is_commit=False, coordinator_epoch=0),
-        producer_id=1,
-        producer_epoch=0,
-        timestamp_ms=NOW_MS,
-    )
-    append_records(log, memoryview(marker), 0, NOW_MS, origin="coordinator")
+    append_records(log, marker_of(1, is_commit=False), 0, NOW_MS, origin="coordinator")
 
 
 def begin(log: PartitionLog) -> None:

@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING
 from minibroker.broker.storage import producer_files
 from minibroker.broker.storage.files import REAL_FILES
 from minibroker.broker.storage.producer_state import ProducerState
-from tests.support.logs import NOW_MS, append
+from tests.support.logs import NOW_MS, NewLog, append
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from minibroker.broker.storage.partition_log import PartitionLog
-
-    NewLog = Callable[..., PartitionLog]
 
 
 def idempotent(log: PartitionLog, count: int) -> None:

@@ -19,6 +19,7 @@ from minibroker.kafka.records.batch import read_header
 from tests.support.logs import (
     NOW_MS,
     TOPIC_ID,
+    NewLog,
     abandon,
     append,
     append_records,
@@ -31,13 +32,8 @@ from tests.support.logs import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from minibroker.broker.storage.partition_log import PartitionLog
-
-    NewLog = Callable[..., PartitionLog]
     from minibroker.broker.storage.log_manager import LogManager
-    from minibroker.broker.storage.partition_log import AppendInfo
+    from minibroker.broker.storage.partition_log import AppendInfo, PartitionLog
 
 
 def loading(log: PartitionLog, *, end_offset: int | None = None) -> ProducersLoad:

@@ -20,6 +20,7 @@ from tests.support.logs import (
     NOW_MS,
     TOPIC_ID,
     ManualClock,
+    NewLog,
     append,
     batch,
     config,
@@ -28,11 +29,7 @@ from tests.support.logs import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from minibroker.broker.storage.partition_log import PartitionLog
-
-    NewLog = Callable[..., PartitionLog]
 
 MB = 1_000_000
 HOUR_MS = 3_600_000

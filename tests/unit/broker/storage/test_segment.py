@@ -13,14 +13,10 @@ import pytest
 from minibroker.broker.storage.disk import Disk
 from minibroker.broker.storage.segment import Segment, Segments, roll_jitter_ms
 from minibroker.kafka.errors import CorruptionError
-from tests.support.logs import NOW_MS, append, batch, config, flush
+from tests.support.logs import NOW_MS, NewLog, append, batch, config, flush
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from minibroker.broker.storage.partition_log import PartitionLog
-
-    NewLog = Callable[..., PartitionLog]
+    pass
 
 
 ROOT = Path(__file__).resolve().parents[4]

@@ -12,6 +12,7 @@ from minibroker.broker.storage import segment_files
 from minibroker.kafka.errors import StorageError
 from tests.support.logs import (
     TOPIC_ID,
+    NewLog,
     abandon,
     config,
     fill_segments,
@@ -24,9 +25,6 @@ from tests.support.logs import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from minibroker.broker.storage.partition_log import PartitionLog
-
-    NewLog = Callable[..., PartitionLog]
 
 SUFFIXES = (".log", ".index", ".timeindex")
 

@@ -27,6 +27,7 @@ from tests.support.faulty_files import FaultyFiles, PowerCut
 from tests.support.logs import (
     NOW_MS,
     TOPIC_ID,
+    NewLog,
     abandon,
     append,
     config,
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from minibroker.broker.storage.partition_log import PartitionLog
-
-    NewLog = Callable[..., PartitionLog]
 
 
 def test_threads_switch_quickly_until_the_last_one_has_ended() -> None:

@@ -8,10 +8,10 @@ from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CorruptionError, KafkaError
 from minibroker.kafka.records.batch import read_header
 from minibroker.kafka.records.builder import build_batch
-from minibroker.kafka.records.control import TransactionMarker, build_marker
 from minibroker.kafka.records.conversion import down_convert, is_readable_as, read_records
 from minibroker.kafka.records.message_set import build_message_set, decode_message
 from minibroker.kafka.records.record import Record
+from tests.support.logs import marker_of
 from tests.support.message_sets import GZIP, TIMESTAMP, message, parse, plain, wrapper
 
 RECORDS = [
@@ -116,15 +116,10 @@ def test_the_first_batch_is_whole_and_a_cut_one_ends_the_walk() -> None:
 
 
 def test_control_batches_go_and_leave_a_mark_if_nothing_else_is_there() -> None:
-    marker = build_marker(
-        TransactionMarker(is_commit=True, coordinator_epoch=0),
-        producer_id=1,
-        producer_epoch=0,
-        timestamp_ms=0,
-    )
+    marker = marker_of(1, timestamp_ms=0)
     converted = down_convert(memoryview(bytes(marker) + bytes(stored())), 1, 0)
     assert rows_of(converted) == expected(1)
-    alone = bytes(down_convert(memoryview(marker), 1, 0))
+    alone = bytes(down_convert(marker, 1, 0))
     assert alone == b"\xff" * 8 + b"\x00\x00\x00\x3d"
 
 

@@ -23,6 +23,7 @@ from tests.support.compaction import (
 from tests.support.faulty_files import PowerCut
 from tests.support.logs import (
     NOW_MS,
+    NewLog,
     abandon,
     fill_segments,
     flush,
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from minibroker.broker.storage.partition_log import PartitionLog
-
-    NewLog = Callable[..., PartitionLog]
 
 
 def _clean(log: PartitionLog, bases: dict[int, list[int]]) -> None:

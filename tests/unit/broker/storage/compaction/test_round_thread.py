@@ -21,15 +21,13 @@ from minibroker.broker.storage.compaction.selection import candidate_of
 from minibroker.broker.worker import Caller
 from minibroker.kafka.errors import StorageError
 from tests.support.compaction import facts_of, put
-from tests.support.logs import NOW_MS, ManualClock, values_of
+from tests.support.logs import NOW_MS, ManualClock, NewLog, values_of
 from tests.support.runners import TestRunner
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from minibroker.broker.storage.partition_log import PartitionLog
-
-    NewLog = Callable[..., PartitionLog]
 
 
 class Stopped(Exception):  # noqa: N818
