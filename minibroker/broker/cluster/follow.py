@@ -31,7 +31,7 @@ from minibroker.broker.cluster.codecs import (
     decode_state,
     encode_log_dir_event,
 )
-from minibroker.broker.cluster.image import TopicImage
+from minibroker.broker.cluster.image import NO_LEADER, TopicImage
 from minibroker.broker.cluster.registration import check_cluster_id
 from minibroker.broker.cluster.tree import SessionEvent, TreeError
 from minibroker.broker.event_loop import cancel_all
@@ -40,7 +40,15 @@ from minibroker.kafka.errors import CoordinationError, ForeignTreeError, KafkaEr
 from minibroker.kafka.ids import ZERO_TOPIC_ID
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import (
+        Awaitable,
+        Callable,
+        Collection,
+        Iterable,
+        Iterator,
+        Mapping,
+        Sequence,
+    )
 
     from minibroker.broker.cluster.admin_nodes import AdminNodes
     from minibroker.broker.cluster.announcements import Announcement
@@ -53,7 +61,7 @@ if TYPE_CHECKING:
     from minibroker.broker.cluster.features import Features
     from minibroker.broker.cluster.image import BrokerInfo
     from minibroker.broker.cluster.registration import Registration
-    from minibroker.broker.cluster.tree import Cancel
+    from minibroker.broker.cluster.tree import Cancel, Stat
 
 TOPICS_PER_STEP: Final = 50
 """Topics that are read together, under the cluster's lock; then others may have it."""
@@ -537,18 +545,21 @@ class TreeFollower:
         await self._watch([(name, paths.topic(name)) for name in names])
         nodes = await self._context.tree.get_many([paths.topic(name) for name in names])
         topics: dict[str, TopicAssignment] = {}
-        found_versions: dict[str, int] = {}
+        stats: dict[str, Stat] = {}
         for name, value in zip(names, nodes, strict=True):
             if value is None:
                 self._unwatch(name)
                 updater.withdraw_topic(name)
             else:
                 topics[name] = await decode_large_topic(paths.topic(name), value[0])
-                found_versions[name] = value[1].version
-        states = await self._read_states(topics)
+                stats[name] = value[1]
+        states, doubtful_names = await self._read_states(topics)
+        for name in await self._made_again(doubtful_names, stats):
+            del topics[name]
+            self._mark(f"{_TOPIC_PREFIX}{name}")
         await self._meet_topics(self._without_hidden(topics))
         for name, assignment in topics.items():
-            version = found_versions[name]
+            version = stats[name].version
             partitions = await collect(
                 updater.known_partitions(
                     name,
@@ -581,13 +592,28 @@ class TreeFollower:
                 visible_topics[name] = assignment
         return visible_topics
 
+    async def _made_again(self, names: Collection[str], stats: Mapping[str, Stat]) -> list[str]:
+        """Return those of these topics whose nodes are others than those with these stats by now:
+        states that were read since are of another topic of the name.
+        """
+        if not names:
+            return []
+        nodes = await self._context.tree.get_many([paths.topic(name) for name in names])
+        return [
+            name
+            for name, node in zip(names, nodes, strict=True)
+            if node is None or node[1].czxid != stats[name].czxid
+        ]
+
     async def _read_states(
         self, topics: Mapping[str, TopicAssignment]
-    ) -> dict[str, list[tuple[PartitionState, int] | None]]:
+    ) -> tuple[dict[str, list[tuple[PartitionState, int] | None]], Collection[str]]:
         """Return the state of each partition of these topics, and the version of its node; None
-        where there is none. They are watched from now on.
+        where there is none. They are watched from now on. Return also the topics with a leader
+        that is none of the replicas: they may have been made again meanwhile.
         """
         states: dict[str, list[tuple[PartitionState, int] | None]] = {name: [] for name in topics}
+        doubtful_names: dict[str, None] = {}
         state_by_data: dict[bytes, PartitionState] = {}  # many partitions have equal states
         nodes = _state_nodes(topics)
         turn = TimeSlice()
@@ -602,10 +628,13 @@ class TreeFollower:
                     state = state_by_data.get(data)
                     if state is None:
                         state = state_by_data[data] = decode_state(path, data)
+                    replicas = topics[name].replicas.get(len(states[name]), ())
+                    if state.leader not in replicas and state.leader != NO_LEADER:
+                        doubtful_names[name] = None
                     states[name].append((state, stat.version))
                 if place % STATES_PER_LOOK == 0 and turn.is_over:
                     await turn.pause()
-        return states
+        return states, doubtful_names
 
     async def _meet_topics(self, topics: Mapping[str, TopicAssignment]) -> None:
         """Prepare for topics that another process made: read their configs.

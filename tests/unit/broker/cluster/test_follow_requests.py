@@ -275,6 +275,30 @@ async def test_a_told_topic_is_expected_until_its_controller_says_otherwise(
     assert told_cluster.other.requests._expected_topics == {}
 
 
+async def test_a_topic_that_is_made_again_while_it_is_read_has_no_state_of_the_next_one(
+    told_cluster: ToldCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its node is read, then the states of its partitions. Broker 1 leads the next topic only."""
+    controller, other = told_cluster.controller, told_cluster.other
+    await controller.create_topic("new", assignment={0: [0]})
+    get_many = told_cluster.trees[1].get_many
+    next_topics = []
+
+    async def and_make_again(names: list[str]) -> object:
+        nodes = await get_many(names)
+        if paths.topic("new") in names and not next_topics:
+            await controller.delete_topic("new")
+            next_topics.append(await controller.create_topic("new", assignment={0: [1]}))
+        return nodes
+
+    monkeypatch.setattr(told_cluster.trees[1], "get_many", and_make_again)
+    await told_cluster.tell("new")
+    assert "new" not in other.image.topics
+    await eventually(lambda: "new" in other.image.topics)
+    assert other.image.topics["new"].topic_id == next_topics[0].topic_id
+    assert other.image.topics["new"].partitions[0].leader == 1
+
+
 class Lag:
     """A server of the tree that does not have the topic `new`, nor the mark of a deletion, until it
     catches up.
