@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from minibroker import __version__
-from minibroker.broker.slices import TimeSlice, run_with_pauses
+from minibroker.broker.slices import TimeSlice, collect, run_with_pauses
 from minibroker.broker.storage.tasks import quick_switches
 from minibroker.control.messages import JSON, Response, Work
 from minibroker.kafka.errors import MinibrokerError
@@ -262,16 +262,22 @@ class RegistryApi:
         """List the ids of the schemas that refer to a version."""
         entry = _version(call, state)
         referrers = state.referrers(entry.subject, entry.version)
-        return sorted({referrer.schema_id for referrer in referrers})
+        ids = await collect(referrer.schema_id for referrer in referrers)
+        return sorted(set(ids))
 
     async def metadata(self, call: RegistryCall, state: RegistryState) -> Any:
         """Return the last version whose metadata have a property."""
         subject = _subject(call, state)
-        entries = state.versions(subject, deleted=flag(call.query, "deleted"))
-        if not entries:
+        deleted = flag(call.query, "deleted")
+        if state.latest(subject, deleted=deleted) is None:
             raise no_subject(subject)
         key, value = call.query.get("key", ""), call.query.get("value", "")
-        for entry in reversed(entries):
+        turn = TimeSlice()
+        for entry in list(reversed(state.subjects[subject].values())):
+            if turn.is_over:
+                await turn.pause()
+            if entry.is_deleted and not deleted:
+                continue
             properties = msgspec.json.decode(entry.schema.metadata or "{}").get("properties", {})
             if isinstance(properties, dict) and properties.get(key) == value:
                 return _view(entry)

@@ -175,7 +175,7 @@ def delete_version(
 
 def _check_unreferenced(state: RegistryState, subject: str, version: int) -> None:
     """Raise RegistryError(42206) for a version that another schema refers to."""
-    if state.referrers(subject, version):
+    if next(state.referrers(subject, version), None) is not None:
         raise is_referenced(subject, version)
 
 

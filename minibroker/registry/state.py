@@ -113,11 +113,14 @@ class RegistryState:
         """Return whether a subject has a version with a schema, soft-deleted or not."""
         return subject in self._places.get((context, schema_id), ())
 
-    def referrers(self, subject: str, version: int) -> list[VersionEntry]:
-        """Return the versions that refer to this one and are not deleted."""
-        places = self._referrers.get(SchemaPlace(subject, version), {})
-        entries = [self.subjects[place.subject][place.version] for place in places]
-        return [entry for entry in entries if not entry.is_deleted]
+    def referrers(self, subject: str, version: int) -> Iterator[VersionEntry]:
+        """Yield the versions that refer to this one and are not deleted. The state may change
+        meanwhile: then some may be missing.
+        """
+        for place in list(self._referrers.get(SchemaPlace(subject, version), ())):
+            entry = self.subjects.get(place.subject, {}).get(place.version)
+            if entry is not None and not entry.is_deleted:
+                yield entry
 
     def names_from(self, prefix: str) -> int:
         """Return the place in `names` where the names with a prefix begin."""

@@ -19,7 +19,7 @@ import pytest
 from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.config.registry import RegistryOptions
 from minibroker.kafka.records.record import Record
-from minibroker.registry.entries import SchemaText, VersionEntry, encode
+from minibroker.registry.entries import Reference, SchemaText, VersionEntry, encode
 from minibroker.registry.service import RegistryService
 from minibroker.rig.node import Node
 from minibroker.testing import Broker
@@ -37,6 +37,8 @@ HOLD_MAX = 6000
 """Lines of Python without a pause: about a millisecond."""
 SUBJECTS = 20_000
 VERSIONS = 5_000
+TO_A = (Reference("a", "a", 1),)
+"""A schema that refers to the first one."""
 
 PATHS = (
     "/subjects/a/versions/1/referencedby",
@@ -168,7 +170,7 @@ async def large_registry(directory: Path) -> AsyncIterator[str]:
         for number in range(SUBJECTS)
     ]
     entries += [
-        VersionEntry("many", number, number + 100, SchemaText("AVRO", f'"m{number}"'))
+        VersionEntry("many", number, number + 100, SchemaText("AVRO", f'"m{number}"', TO_A))
         for number in range(1, VERSIONS)
     ]
     for start in range(0, len(entries), 1000):
@@ -190,6 +192,8 @@ CALLS = (
     ("GET", "/schemas?subjectPrefix=many", None),
     ("GET", "/subjects/many/versions", None),
     ("GET", "/subjects/many/versions/latest", None),
+    ("GET", "/subjects/many/metadata?key=owner&value=nobody", None),
+    ("GET", "/subjects/a/versions/1/referencedby", None),
     ("GET", "/schemas/ids/2/subjects", None),
     ("GET", "/schemas/ids/2/versions?subject=s000050", None),
     ("POST", "/subjects/many", posted('"m7"')),

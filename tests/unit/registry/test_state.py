@@ -115,10 +115,10 @@ def test_referrer_counts_until_it_is_deleted() -> None:
     user = SchemaText("AVRO", '"X"', (Reference("X", "a", 1),))
     entry = VersionEntry(":.c:b", 1, 1, user)
     state = state_of(VersionEntry(":.c:a", 1, 2, INT), entry)
-    assert state.referrers(":.c:a", 1) == [entry]
-    assert state.referrers("a", 1) == []
+    assert list(state.referrers(":.c:a", 1)) == [entry]
+    assert list(state.referrers("a", 1)) == []
     apply(state, DeletedSubject(":.c:b", 1))
-    assert state.referrers(":.c:a", 1) == []
+    assert list(state.referrers(":.c:a", 1)) == []
 
 
 def test_configuration_of_a_subject_stands_over_its_context_over_all() -> None:
