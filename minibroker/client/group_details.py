@@ -169,7 +169,7 @@ def _assigned(data: bytes) -> tuple[TopicPartition, ...]:
     if not data:
         return ()
     try:
-        assignment = ConsumerProtocolAssignment.from_bytes(data)
+        assignment = ConsumerProtocolAssignment.from_client(data)
     except ProtocolError:
         return ()
     return tuple(

@@ -147,7 +147,7 @@ class MemberSession:
             self._start_heart()
             if not answer.assignment:
                 return []
-            assignment = ConsumerProtocolAssignment.from_bytes(answer.assignment)
+            assignment = ConsumerProtocolAssignment.from_client(answer.assignment)
             return [
                 TopicPartition(topic.topic, partition)
                 for topic in assignment.assigned_partitions
@@ -272,7 +272,7 @@ class MemberSession:
         """
         topics_of = {
             member.member_id: frozenset(
-                ConsumerProtocolSubscription.from_bytes(member.metadata).topics
+                ConsumerProtocolSubscription.from_client(member.metadata).topics
             )
             for member in joined.members
         }

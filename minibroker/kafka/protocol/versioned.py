@@ -64,6 +64,21 @@ class VersionedMessage(Message):
             raise ProtocolError(f"{reader.remaining} bytes behind a {cls.__name__}")
         return message
 
+    @classmethod
+    def from_client(cls: type[M], data: Buffer) -> M:
+        """Return the message that a client of any age has embedded in a request: a newer version is
+        read as the newest one of the class, and bytes behind the message are not looked at.
+        Raises ProtocolError for a version below those of the class, and for bytes that do not hold
+        the message. Source: Kafka ConsumerProtocol.
+        """
+        reader = Reader(data)
+        version = reader.int16()
+        first, last = cls.VERSIONS
+        if version < first:
+            name = cls.__name__
+            raise ProtocolError(f"{name} has versions {first} to {last}, found {version}")
+        return cls.read(reader, min(version, last))
+
 
 def version_of(data: Buffer) -> int:
     """Return the int16 at the start. Raises ProtocolError if there are fewer than two bytes."""

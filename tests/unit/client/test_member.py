@@ -12,6 +12,13 @@ from minibroker.client.member import MemberSession
 from minibroker.client.settings import client_settings
 from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.ids import TopicPartition
+from minibroker.kafka.protocol.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
+from minibroker.kafka.protocol.stored.consumer_protocol_assignment import (
+    ConsumerProtocolAssignment,
+)
+from minibroker.kafka.protocol.stored.consumer_protocol_subscription import (
+    ConsumerProtocolSubscription,
+)
 from minibroker.testing import Broker
 
 if TYPE_CHECKING:
@@ -90,6 +97,25 @@ def test_a_coordinator_that_loads_is_asked_again_and_a_refusal_is_raised(broker:
     broker.faults.add("JoinGroup", error="GROUP_AUTHORIZATION_FAILED", times=1)
     with pytest.raises(KafkaError, match="GROUP_AUTHORIZATION_FAILED"):
         member_of(broker).join()
+
+
+def test_a_leader_reads_the_subscription_of_a_newer_client(broker: Broker) -> None:
+    """As Java's: bytes behind the newest fields that it knows are not looked at."""
+    subscription = ConsumerProtocolSubscription(topics=["t"]).to_bytes(3)
+    newer_subscription = (99).to_bytes(2) + subscription[2:] + b"new fields"
+    joined = JoinGroupResponse(
+        protocol_name="range",
+        members=[
+            JoinGroupResponseMember(member_id="a", metadata=subscription),
+            JoinGroupResponseMember(member_id="b", metadata=newer_subscription),
+        ],
+    )
+    shares = member_of(broker)._assigned(joined)
+    assert [share.member_id for share in shares] == ["a", "b"]
+    assert [
+        ConsumerProtocolAssignment.from_bytes(share.assignment).assigned_partitions[0].partitions
+        for share in shares
+    ] == [[0, 1], [2, 3]]
 
 
 def test_assignors_give_each_partition_once() -> None:

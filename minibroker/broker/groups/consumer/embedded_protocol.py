@@ -36,20 +36,16 @@ class Subscription(NamedTuple):
 
 def version_of(metadata: bytes) -> int:
     """Return the version that a client wrote, and reads. Raises ProtocolError."""
-    return _supported_version(Reader(metadata).int16(), ConsumerProtocolAssignment.VERSIONS)
-
-
-def _supported_version(version: int, versions: tuple[int, int]) -> int:
-    if version < versions[0]:
+    first, last = ConsumerProtocolAssignment.VERSIONS
+    version = Reader(metadata).int16()
+    if version < first:
         raise ProtocolError(f"embedded consumer protocol of version {version}")
-    return min(version, versions[1])
+    return min(version, last)
 
 
 def read_subscription(metadata: bytes, topics: ImageTopics) -> Subscription:
     """Raises ProtocolError."""
-    reader = Reader(metadata)
-    version = _supported_version(reader.int16(), ConsumerProtocolSubscription.VERSIONS)
-    message = ConsumerProtocolSubscription.read(reader, version)
+    message = ConsumerProtocolSubscription.from_client(metadata)
     owned: dict[bytes, list[int]] = {}
     for topic in message.owned_partitions:
         topic_id = topics.id_of(topic.topic)
@@ -63,9 +59,7 @@ def read_assignment(assignment: bytes, topics: ImageTopics) -> tuple[Assignment,
 
     Raises ProtocolError.
     """
-    reader = Reader(assignment)
-    version = _supported_version(reader.int16(), ConsumerProtocolAssignment.VERSIONS)
-    message = ConsumerProtocolAssignment.read(reader, version)
+    message = ConsumerProtocolAssignment.from_client(assignment)
     topics_and_partitions = (
         (topics.id_of(topic.topic), topic.partitions) for topic in message.assigned_partitions
     )
