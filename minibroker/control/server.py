@@ -397,7 +397,9 @@ class _Protocol(H11Protocol):
             refusal = self.app_state["guard"].refusal
             error = refusal(status, sentence, (("Connection", "close"),)).response()
             head = h11.Response(status_code=status, headers=_headers(error))
-            for event in (head, h11.Data(bytes(error.body)), h11.EndOfMessage()):
+            is_head = self.conn.our_state is h11.SEND_RESPONSE and self.scope["method"] == "HEAD"
+            body = b"" if is_head else bytes(error.body)
+            for event in (head, h11.Data(body), h11.EndOfMessage()):
                 self.transport.write(self.conn.send(event) or b"")
         self.transport.close()
 

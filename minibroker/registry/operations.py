@@ -69,7 +69,8 @@ class Paths:
         """Return the operation, the parts of its path, and the context. Raises RegistryError: 404
         for another path, 405 for another method.
         """
-        words = [unquote(word) for word in request.path.split("/")[1:]]
+        # OPTIONS * has a path without a part.
+        words = [unquote(word) for word in request.path.split("/")[1:]] or [request.path]
         if len(words) > 1 and not words[-1]:
             words.pop()
         context = DEFAULT

@@ -35,6 +35,11 @@ def codes(*answers: RegistryAnswer) -> list[int]:
     return [answer.code for answer in answers]
 
 
+def test_the_path_of_all_methods_is_none_of_the_registry(url: str) -> None:
+    for method in ("OPTIONS", "GET"):
+        assert ask(url, method, "*").code == 404
+
+
 def test_schema_is_registered_once_over_subjects(url: str) -> None:
     first = register(url, "orders-value", record("a"))
     assert register(url, "orders-value", json.dumps(record("a"), indent=4)) == first

@@ -130,8 +130,9 @@ async def test_wrong_requests_are_refused(
     assert b"200" in await exchange(port, b"GET / HTTP/1.1\r\n" + CLOSE)
 
 
+@pytest.mark.parametrize(("method", "has_body"), [(b"POST", True), (b"HEAD", False)])
 async def test_a_wrong_body_ends_a_request_that_is_refused_already(
-    caplog: pytest.LogCaptureFixture,
+    caplog: pytest.LogCaptureFixture, method: bytes, has_body: bool
 ) -> None:
     """The answer to the head and the one to the bytes behind it come in the same turn."""
 
@@ -140,8 +141,9 @@ async def test_a_wrong_body_ends_a_request_that_is_refused_already(
 
     server = HttpServer(refuse)
     port = await server.listen("127.0.0.1", 0)
-    answer = await exchange(port, CHUNKED + b"no chunk\r\n")
+    answer = await exchange(port, CHUNKED.replace(b"POST", method) + b"no chunk\r\n")
     assert answer.startswith(b"HTTP/1.1 400")
+    assert bool(answer.partition(b"\r\n\r\n")[2]) is has_body
     assert answer.count(b"HTTP/1.1") == 1
     await server.close()
     assert caplog.text == ""
