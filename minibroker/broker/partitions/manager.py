@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from minibroker.broker.partitions.checking import Checker
     from minibroker.broker.partitions.partition import Partition
     from minibroker.broker.partitions.replicas import FollowerId, ReplicaRules
+    from minibroker.broker.storage.disk import Disk
     from minibroker.broker.storage.log_directory import LogDirectory
     from minibroker.broker.storage.log_manager import LogManager
     from minibroker.broker.storage.partition_log import PartitionLog
@@ -168,6 +169,11 @@ class PartitionManager(ClusterListener):
         """Told of each role that a partition with a log takes (`replication`)."""
         self.on_follower_fetch: Callable[[Partition, FollowerId], None] = _ignore_follower
         """Told of each fetch of a follower (`replication`)."""
+
+    @property
+    def disk(self) -> Disk:
+        """Return the door to the files of all logs."""
+        return self._logs.disk
 
     # Finding.
 

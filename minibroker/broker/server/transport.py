@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.broker.handlers.common.context import RequestContext
 from minibroker.broker.server.connection import Connection, ConnectionState, Event
+from minibroker.broker.server.direct_socket import DirectSocket
 from minibroker.broker.server.write_queue import TURN_BYTES, WriteQueue
 from minibroker.kafka.ids import ANONYMOUS
 
@@ -46,8 +47,10 @@ class ClientTransport(asyncio.BufferedProtocol):
         "_connected_s",
         "_connections",
         "_context",
+        "_direct_socket",
         "_dispatcher",
         "_gate",
+        "_has_tls",
         "_is_paused",
         "_mechanisms",
         "_task",
@@ -73,6 +76,8 @@ class ClientTransport(asyncio.BufferedProtocol):
         host: str,
         port: int,
         mechanisms: Mechanisms | None = None,
+        *,
+        has_tls: bool = False,
     ) -> None:
         """Take `mechanisms`, those of a SASL listener."""
         self._connections = connections
@@ -82,6 +87,8 @@ class ClientTransport(asyncio.BufferedProtocol):
         self._dispatcher = connections.dispatcher
         """Constant."""
         self._turns = connections.turns
+        """Constant."""
+        self._has_tls = has_tls
         """Constant."""
         self._gate: SaslGate | None = None
         """Loop. On a SASL listener, it takes frames until the client is known."""
@@ -109,6 +116,9 @@ class ClientTransport(asyncio.BufferedProtocol):
         """Ends the state THROTTLED, or REFUSED."""
         self._write_queue: WriteQueue | None = None
         """The rest of a large answer. Nothing is handled before it is written."""
+        self._direct_socket: DirectSocket | None = None
+        """Constant from `connection_made` on. None with TLS, and where the system does not send out
+        of a file."""
         self._is_paused = False
         """True while the transport holds so much that it takes no more."""
         self._unsent_bytes = 0
@@ -124,6 +134,8 @@ class ClientTransport(asyncio.BufferedProtocol):
         assert isinstance(transport, asyncio.Transport) or hasattr(transport, "writelines")
         self._transport = transport  # type: ignore[assignment]
         self._transport.set_write_buffer_limits(high=WRITE_HIGH_WATER_BYTES)
+        if not self._has_tls:
+            self._direct_socket = self._socket_below(self._transport)
         self._context = RequestContext(
             services=self._connections.services,
             listener=self.listener,
@@ -141,6 +153,14 @@ class ClientTransport(asyncio.BufferedProtocol):
             self._go_first()
         self._connected_s = self.last_active_s = self._connections.loop.time()
         self._connections.add(self)
+
+    def _socket_below(self, transport: asyncio.Transport) -> DirectSocket | None:
+        """Return what writes past the transport, None where nothing can."""
+        disk = self._connections.services.partitions.disk
+        stream = transport.get_extra_info("socket")
+        if stream is None or not disk.files.can_send:
+            return None
+        return DirectSocket(transport, stream.fileno(), disk)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.connection.apply(Event.CLOSE)
@@ -347,20 +367,29 @@ class ClientTransport(asyncio.BufferedProtocol):
             self._write_queue.add(buffers)
         elif len(buffers) == 1 and len(buffers[0]) <= TURN_BYTES:
             self._transport.write(buffers[0])
-        elif sum(map(len, buffers)) > TURN_BYTES:
-            self._write_queue = WriteQueue()
-            self._write_queue.add(buffers)
-            self.connection.peer_takes = False
-            self._write_turn()
+        elif self._direct_socket is not None or sum(map(len, buffers)) > TURN_BYTES:
+            outgoing = WriteQueue()
+            outgoing.add(buffers)
+            self._write_some(outgoing)
+            if outgoing.size_bytes:
+                self._write_queue = outgoing
+                self.connection.peer_takes = False
+                self._connections.loop.call_soon(self._write_turn)
         else:
             self._transport.writelines(buffers)
+
+    def _write_some(self, outgoing: WriteQueue) -> None:
+        """Write what one turn of the loop may write, as far as it goes out of files."""
+        direct_socket = self._direct_socket
+        if direct_socket is None or not direct_socket.is_free or direct_socket.write_from(outgoing):
+            self._transport.writelines(outgoing.take())
 
     def _write_turn(self) -> None:
         """Write what one turn of the loop may write, unless the transport is full or lost."""
         outgoing = self._write_queue
         if outgoing is None or self._is_paused:
             return
-        self._transport.writelines(outgoing.take())
+        self._write_some(outgoing)
         if outgoing.size_bytes:
             self._connections.loop.call_soon(self._write_turn)
             return

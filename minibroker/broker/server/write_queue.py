@@ -1,6 +1,7 @@
 """The rest of a large answer: it leaves in several turns of the loop.
 
-Last station of a request, behind `Connection.send`. One write of a megabyte keeps the loop for
+Last station of a request, behind `Connection.send` (records in files go by `direct_socket.py`
+where they can). One write of a megabyte keeps the loop for
 about a millisecond, and longer where the memory is new to the processor. So `transport.py` writes
 at most `TURN_BYTES` at a time, and other clients are served in between.
 
@@ -25,10 +26,13 @@ TURN_BYTES: Final = 576 << 10
 class WriteQueue:
     """Bytes that wait for their turn, in order. Owned by the loop."""
 
-    __slots__ = ("_buffers", "size_bytes")
+    __slots__ = ("_buffers", "_start", "size_bytes")
 
     def __init__(self) -> None:
         self._buffers: deque[Buffer] = deque()
+        self._start = 0
+        """Bytes of the first buffer that have left. It stays whole: by its identity one finds the
+        file that it lies in."""
         self.size_bytes = 0
         """Bytes that wait, in all."""
 
@@ -38,8 +42,26 @@ class WriteQueue:
         self._buffers.extend(waiting)
         self.size_bytes += sum(map(len, waiting))
 
+    @property
+    def first(self) -> tuple[Buffer, int]:
+        """Return the first buffer that waits, and where in it the bytes begin that have not left.
+        There is one.
+        """
+        return self._buffers[0], self._start
+
+    def drop(self, count: int) -> None:
+        """Forget the next `count` bytes, not more than the first buffer has: they have left."""
+        self._start += count
+        self.size_bytes -= count
+        if self._start == len(self._buffers[0]):
+            self._buffers.popleft()
+            self._start = 0
+
     def take(self, bytes_max: int = TURN_BYTES) -> list[Buffer]:
         """Return the next bytes, `bytes_max` at most, and forget them."""
+        if self._start:
+            self._buffers[0] = memoryview(self._buffers[0])[self._start :]
+            self._start = 0
         if self.size_bytes <= bytes_max:
             buffers = [*self._buffers]
             self._buffers.clear()

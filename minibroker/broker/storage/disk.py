@@ -209,6 +209,22 @@ class Disk:
             handle = self.handles.get(path)
         return self.windows.slice(path, handle, position, size, file_size)
 
+    def note_slice(self, view: memoryview, path: str, position: int) -> None:
+        """Remember where a slice lies, for `place_of`."""
+        self.windows.places.note(view, path, position)
+
+    def place_of(self, view: object) -> tuple[int, int] | None:
+        """Return the handle of a slice's file and the position in it, for use at once.
+
+        None: it is no slice of a file, the file was changed since, or it is not open.
+        """
+        place = self.windows.places.place_of(view)
+        if place is None:
+            return None
+        path, position = place
+        handle = self.handles.find(path)
+        return None if handle is None else (handle, position)
+
     @property
     def is_resident_only(self) -> bool:
         """Return whether this is a read that must not wait for the disk."""

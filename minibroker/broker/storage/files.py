@@ -58,6 +58,9 @@ class Files:
     can_map = hasattr(mmap, "MAP_SHARED")
     """True where files are mapped; else answers are bytes that `pread` returned. Windows neither
     cuts nor removes a file that is mapped."""
+    can_send = hasattr(os, "sendfile") and _NOWAIT != 0
+    """True where the system sends out of a file, and tells before whether that would wait for the
+    disk."""
     pread = staticmethod(system.pread)
     """`pread(fd, size, position)` → bytes, shorter only at the end of the file."""
     pwritev = staticmethod(system.pwritev)
@@ -152,6 +155,10 @@ class Files:
     def map(self, fd: int, position: int, size: int) -> mmap.mmap:
         """`size` bytes from `position` (a multiple of the page size), read-only, shared."""
         return mmap.mmap(fd, size, mmap.MAP_SHARED, mmap.PROT_READ, offset=position)
+
+    def send(self, socket_fd: int, fd: int, position: int, size: int) -> int:
+        """Send `size` bytes from `position` of a file to a socket; return how many it took."""
+        return os.sendfile(socket_fd, fd, position, size)
 
     def keep_map(self, mapped: Map) -> None:
         """Have a map keep its bytes, which are about to be cut from its file. On the loop."""

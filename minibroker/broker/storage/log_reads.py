@@ -162,7 +162,8 @@ def _read(
         position = segment.tail_position
         size = segment.size_bytes - position
         if size <= max_bytes:
-            return LogRead(segment.read(position, size), segment.base_offset, position, False)
+            records = segment.read(position, size)
+            return _log_read(log, segment, records, position, is_first_batch_cut=False)
     if max_bytes < 0:
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"invalid max size {max_bytes} of a read")
     around = None
@@ -190,7 +191,21 @@ def _read(
     records = view[at : at + size] if size else _NOTHING
     if len(records) < size:
         records = segment.read(position, size)
-    return LogRead(records, segment.base_offset, position, size < first_bytes)
+    return _log_read(log, segment, records, position, is_first_batch_cut=size < first_bytes)
+
+
+def _log_read(
+    log: PartitionLog,
+    segment: Segment,
+    records: memoryview,
+    position: int,
+    *,
+    is_first_batch_cut: bool,
+) -> LogRead:
+    """Return the result of a read; the place of a large slice is known until it has left."""
+    if len(records) > COPY_BYTES_MAX:
+        log.disk.note_slice(records, segment.log_path, position)
+    return LogRead(records, segment.base_offset, position, is_first_batch_cut)
 
 
 def position_of(log: PartitionLog, offset: int) -> LogPosition:

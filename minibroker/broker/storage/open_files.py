@@ -25,6 +25,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final, Protocol
 
 from minibroker.broker.storage.files import MAP_GRANULARITY, Files, Map
+from minibroker.broker.storage.slice_places import SlicePlaces
 
 if TYPE_CHECKING:
     from minibroker.broker.worker import Runner
@@ -152,6 +153,7 @@ class Windows:
         "_worker",
         "limit_bytes",
         "mapped_bytes",
+        "places",
     )
 
     def __init__(self, files: Files, worker: Runner, limit_bytes: int = MAPPED_BYTES_MAX) -> None:
@@ -164,6 +166,8 @@ class Windows:
         # Held while one of those is closed, and while a cut looks for its own.
         self.limit_bytes = limit_bytes
         self.mapped_bytes = 0
+        self.places = SlicePlaces()
+        """Constant. The places of slices that are in use."""
 
     def slice(self, path: str, handle: int, position: int, size: int, file_size: int) -> memoryview:
         """`size` bytes from `position` of the open file, which must have `file_size` ≥ their end.
@@ -208,6 +212,7 @@ class Windows:
 
     def forget(self, path: str) -> None:
         """Give up every window of a file that is renamed or removed."""
+        self.places.forget(path)
         for key in [key for key in self._open if key[0] == path]:
             self._give_up(self._open.pop(key))
 

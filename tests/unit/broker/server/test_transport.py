@@ -345,6 +345,7 @@ async def test_a_peer_that_does_not_read_is_not_read_either(
 async def test_a_large_answer_leaves_in_turns_and_others_are_served_between(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(Files, "can_send", False)
     monkeypatch.setattr(write_queue.WriteQueue, "take", note_turns(turns := []))
     running = await serve(**{"message.max.bytes": "8000000"})
     await running.create_topic("t")
@@ -376,6 +377,7 @@ def note_turns(turns: list[int]) -> Callable[..., list[Any]]:
 async def test_an_answer_in_turns_is_whole_though_the_broker_stops(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(Files, "can_send", False)
     running = await serve(**{"message.max.bytes": "8000000"})
     await running.create_topic("t")
     async with await running.connect() as client:
