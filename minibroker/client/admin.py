@@ -223,7 +223,6 @@ def list_offsets(
     by the next call.
 
     Args:
-        client: to ask with.
         times: partition → milliseconds since 1970, or -1 for the end and -2 for the start. The
             offset is -1 if no record is so late.
         is_committed: the end is the last stable offset.
@@ -348,8 +347,6 @@ def create_topic(
     """Make a topic, and return when every broker shows it, and its leaders serve it.
 
     Args:
-        client: to ask with.
-        name: of the topic.
         partitions: -1 for the cluster's `num.partitions`.
         settings: the topic's own ones.
         timeout_s: for a controller that changes, for the controller itself, and for the brokers.

@@ -105,7 +105,6 @@ class PartitionReader:
         """Read partitions from these offsets on.
 
         Args:
-            client: to ask with.
             positions: partition → offset of the first record.
             is_committed: records of open and aborted transactions are left out.
             rack: of the reader; a broker there may be read in place of the leader.

@@ -429,7 +429,6 @@ def proxy_snapshot(
         brokers: address of a listener → that of the broker behind it.
         log: on its loop.
         since_ms: requests that came before are left out.
-        faults: the rules.
     """
     notes = ["A proxy sees requests: topics, groups and records are those of its Kafka."]
     exchanges = exchanges_of([(address, log)], since_ms, notes)

@@ -100,7 +100,6 @@ def item_of(fields: Fields, place: LinePlace, now_ms: int) -> Item:
 
     Args:
         fields: of a line of JSON.
-        place: where they stand.
         now_ms: the broker's time, for relative timestamps.
 
     Raises SeedError.

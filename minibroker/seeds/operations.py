@@ -62,7 +62,6 @@ class RecordOperations:
         """Return the records that are chosen, masked.
 
         Args:
-            place: their partition.
             records: in the order of their offsets.
             is_dated: False for message format 0: a record without a time is in no range of time.
 
@@ -128,7 +127,6 @@ def sample_of(place: TopicPartition, share: float, *, by_key: bool) -> Callable[
     """Return the function that tells whether a record of a partition is in the sample.
 
     Args:
-        place: the partition.
         share: the part of the records that is taken, up to 1.
         by_key: all records of a key are in it, or none.
 

@@ -45,7 +45,6 @@ def send(
 
     Args:
         path: see `load.load`.
-        client: of the cluster.
         make_topic: makes a topic: name, partitions, settings. The cluster has its own replication.
         timeout_s: time without an acknowledgement after which it has failed.
 

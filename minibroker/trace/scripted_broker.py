@@ -59,7 +59,6 @@ class ScriptedBroker:
             script: the requests and their answers.
             readdress: writes this address over those of brokers in an answer; its API key is first.
             now_ms: returns the wall clock's time.
-            on_exchange: gets each exchange.
             on_refused: gets a sentence about each request that is not in the script.
         """
         self._script = script

@@ -37,8 +37,6 @@ def moves_of(
     """Return where a group is, and where it would be at a place.
 
     Args:
-        client: to ask with.
-        group: its name.
         place: in each partition; an offset outside of the log is moved to its next end.
         topic: the topic, all of its partitions; None: those that the group has offsets of.
 

@@ -49,7 +49,6 @@ def read_between(
     The last batch of a partition may go beyond the end.
 
     Args:
-        client: to read with.
         starts: partition → first offset.
         ends: partition → offset behind the last one.
         is_committed: records of open and aborted transactions are left out.

@@ -147,10 +147,8 @@ def write_lines(
     """Write the lines of `batches` as records.
 
     Args:
-        writer: of the topic.
         batches: lines, some at a time.
         rules: how a line is a record.
-        pace: how fast.
         name: of the input, for messages.
 
     Raises CommandError for a line that is no record, and as `TopicWriter.flush`.

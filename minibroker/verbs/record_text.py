@@ -79,7 +79,6 @@ class Renderer:
         """Return the lines of the records of an answer, their number, and the offset behind them.
 
         Args:
-            fetched: the answer.
             cut: the records of the partition that are to be shown.
             most: records, at most; None: all.
 

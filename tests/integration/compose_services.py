@@ -18,7 +18,6 @@ PLAIN: Final = {
     "security_protocol": "SASL_PLAINTEXT",
     "sasl_mechanism": "PLAIN",
 }
-KRAFT_COMMAND: Final = ("/etc/kafka/docker/run",)
 
 
 class Service(NamedTuple):

@@ -47,7 +47,6 @@ needs_places = pytest.mark.skipif(MISSING is not None, reason=f"no container: {M
 RUNNING: Final = "Transitioning from RECOVERY to RUNNING"
 TOPIC: Final = "of-the-client"
 WAIT_S: Final = 60
-NO_EFFECT: Final = "have no effect"
 
 
 @pytest.fixture(scope="module")

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tests.outgrowing.nodes import Login
 
 GROWN = "grown"
-SET, REMOVE = 0, 1
+SET = 0
 KEPT_PHASES = 2
 """After so many phases what was made goes again."""
 

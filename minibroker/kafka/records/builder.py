@@ -103,7 +103,6 @@ def seal_batch(
         last_delta: offset of the last record after the first.
         timestamps: of the first record, and the largest, in ms.
         producer: its id, its epoch, and the sequence of the first record.
-        count: number of records.
     """
     batch = bytearray(
         HEADER.pack(

@@ -106,7 +106,6 @@ def write_job(
     An earlier version may have written less of it: the rest is added.
 
     Args:
-        job: its identity.
         claim: of `claim_of`. Where it is empty, only the job's own name stays; None: all stays.
     """
     stored_job = read_job(files, directory)

@@ -31,7 +31,6 @@ def bad_date(time: Column, now: Column) -> Column:
     """Return the reason why a time is none of a record, null for a good one and for null.
 
     Args:
-        time: a timestamp.
         now: the moment that it may be a day ahead of.
     """
     is_outside = (time > last_date(now)) | (time < f.timestamp_millis(f.lit(FIRST_MS)))

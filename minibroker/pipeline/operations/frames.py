@@ -94,7 +94,6 @@ def check_condition(
     A job calls it before it writes anything, so that its directory is free for a corrected one.
 
     Args:
-        spark: a session.
         value_schema: fields of a value, where the operations name none.
     """
     if operations.where is not None:

@@ -398,7 +398,6 @@ def _map(
     """Return maps with other items, without the entries whose names are not kept.
 
     Args:
-        values: maps.
         change: returns the new items from the names and the items of all entries.
         is_kept: returns whether entries of a name stay.
     """

@@ -25,7 +25,6 @@ def masked_rows(masker: Masker, names: Sequence[str], columns: Sequence[pa.Array
     """Return a struct of the masked columns, the place bits as `found`, and `reason`.
 
     Args:
-        masker: with the rules.
         names: of the columns: some of `key`, `value` and `headers`.
         columns: of one batch, one at least.
     """

@@ -178,7 +178,6 @@ def with_first_moments(operations: RowOperations, job: Mapping[str, str]) -> Row
     """Return operations whose moments are those of the first run, if the words are the same.
 
     Args:
-        operations: of this run.
         job: identity that the first run has written; empty: this is the first run.
     """
     return operations._replace(

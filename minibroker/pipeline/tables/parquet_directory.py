@@ -51,7 +51,6 @@ class ParquetDirectory:
         """Take the archive in `directory`.
 
         Args:
-            archive: its files.
             without: as of `iceberg.open_table`.
             compression: codec of the pages, as PyArrow names it.
             store: settings of the store that the directory is in, None for a path.

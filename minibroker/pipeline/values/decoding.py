@@ -117,7 +117,6 @@ def decoded(
     """Decode the columns of a batch; a value that is null stays null.
 
     Args:
-        columns: to decode.
         by: key of the rows that the records change (`changes`): one that is no change is dead, too.
             Empty: the records are no changes.
 

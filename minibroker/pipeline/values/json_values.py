@@ -189,7 +189,6 @@ def converter(kind: pa.DataType, field: pa.Field | None = None) -> Callable[[Any
     """Return the function from parsed JSON and its name to what Arrow takes for this type.
 
     Args:
-        kind: the type.
         field: of the type, whose metadata may say more of the values.
 
     The function raises ValueError for JSON of another type.

@@ -54,7 +54,6 @@ def salvaged(reader: ValueReader, values: pa.Array, *, has_bounds: bool = False)
     """Return what can be read of an array of bytes without nulls.
 
     Args:
-        values: bytes.
         has_bounds: whether a value with a time outside of the years 1 to 9999 is bad.
     """
     if has_bounds and has_times(reader.type):

@@ -126,7 +126,6 @@ def server_properties(
 
     Args:
         config: of the broker, as `serve` had it, with its id and its log directories.
-        ports: of the node.
         voters: node id → port of its controller, for each node.
         password: that nodes show each other; used where clients have to log in, too.
     """

@@ -100,8 +100,6 @@ def record(
     """Write the committed records that topics have now; the output is finished when this returns.
 
     Args:
-        client: of the cluster.
-        topics: their names.
         output: takes the result; the caller abandons it after an error.
         operations: choose and mask records.
         last: only so many offsets before the end of each partition; None: from the start.

@@ -33,7 +33,6 @@ async def load_seeds(seeds: Sequence[str], brokers: Sequence[Broker], directory:
     Args:
         seeds: files and directories, in their order; one may add to topics of those before it.
         brokers: the brokers of this process, started.
-        directory: of the data.
 
     Raises SeedError, StorageError, and as `seeds.load.load`.
     """

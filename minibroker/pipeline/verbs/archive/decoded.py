@@ -76,8 +76,6 @@ def columns_writer(
     """Return the writer of the archive's batches.
 
     Args:
-        spark: session of the job.
-        archive: its directory.
         topics: those that are there now; their schemas are asked for at once.
         task: of `task.options_of`, for batches of ranges; None: they have rows.
         secret: of the hashes of the plan's masks.

@@ -62,7 +62,6 @@ class Decodings:
         """Begin with the columns of the table.
 
         Args:
-            columns: to decode.
             registry: has the schemas; None if every column has a plain one.
             types: column → type that the table has already.
             widens: whether the table can make int32 int64, and float32 float64.

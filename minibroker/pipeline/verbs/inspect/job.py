@@ -209,7 +209,6 @@ def topic_facts(name: str, partitions: Sequence[int], tally: TopicTally) -> Topi
 
     Args:
         partitions: all that it has; one without a record is shown as well.
-        tally: of its records.
     """
     facts = TopicFacts(
         name,
