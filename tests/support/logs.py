@@ -235,6 +235,14 @@ def names_of(log: PartitionLog, *endings: str) -> list[str]:
     return sorted(name for name in names if name.endswith(endings))
 
 
+def log_on_faulty_files(root: Path) -> tuple[FaultyFiles, LogManager, PartitionLog]:
+    """Return a new log in `root`, a directory whose calls can fail."""
+    root.mkdir(exist_ok=True)
+    files = FaultyFiles(str(root))
+    manager = open_manager(str(root), files=files)
+    return files, manager, manager.create_log("t", 0, TOPIC_ID, config())
+
+
 def logs_on_faulty_files(
     parent: Path, steps: int, count: int
 ) -> Iterator[tuple[int, FaultyFiles, LogManager, PartitionLog]]:
@@ -243,10 +251,6 @@ def logs_on_faulty_files(
     Its directory stands alone, so that the call of this step can fail in it.
     """
     for step in range(1, steps):
-        root = parent / str(step)
-        root.mkdir()
-        files = FaultyFiles(str(root))
-        manager = open_manager(str(root), files=files)
-        log = manager.create_log("t", 0, TOPIC_ID, config())
+        files, manager, log = log_on_faulty_files(parent / str(step))
         fill_segments(log, count)
         yield step, files, manager, log

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.support.faulty_files import FaultyFiles
 from tests.support.logs import (
     NOW_MS,
     TOPIC_ID,
@@ -13,6 +12,7 @@ from tests.support.logs import (
     append,
     config,
     flush,
+    log_on_faulty_files,
     open_manager,
 )
 from tests.support.runners import HeldRunner
@@ -59,9 +59,7 @@ def test_a_roll_leaves_the_recovery_point_to_the_loop(tmp_path: Path) -> None:
 
 def test_index_entries_of_a_clean_stop_survive_a_power_cut(tmp_path: Path) -> None:
     """All records were synced before; the stop adds the largest timestamp to the time index."""
-    files = FaultyFiles(str(tmp_path))
-    manager = open_manager(str(tmp_path), files=files)
-    log = manager.create_log("t", 0, TOPIC_ID, config())
+    files, manager, log = log_on_faulty_files(tmp_path)
     for number in range(4):
         append(log, b"x" * 3_000, timestamp_ms=NOW_MS + number)
     flush(log)

@@ -32,6 +32,7 @@ from tests.support.logs import (
     batch,
     config,
     flush,
+    log_on_faulty_files,
     open_manager,
     records_of,
     values_of,
@@ -152,10 +153,7 @@ def test_a_failed_write_is_taken_back_and_a_later_one_succeeds(tmp_path: Path, f
     """The disk is full in the middle of three staged batches: nothing of them is there, and the
     same producer sends them again.
     """
-    (tmp_path / "d").mkdir()
-    files = FaultyFiles(str(tmp_path / "d"))
-    manager = open_manager(str(tmp_path / "d"), files=files)
-    log = manager.create_log("t", 0, TOPIC_ID, config())
+    files, manager, log = log_on_faulty_files(tmp_path / "d")
     append(log, b"0", producer_id=4, producer_epoch=0, sequence=0)
     size = log.size_bytes
     for sequence in (1, 2, 3):
@@ -212,10 +210,7 @@ def test_an_index_that_cannot_be_read_fails_the_append_before_it_is_written(
 
 def test_an_entry_says_whether_it_is_written(tmp_path: Path) -> None:
     """A repetition of a staged batch, too; one of a written batch is not."""
-    (tmp_path / "d").mkdir()
-    files = FaultyFiles(str(tmp_path / "d"))
-    manager = open_manager(str(tmp_path / "d"), files=files)
-    log = manager.create_log("t", 0, TOPIC_ID, config())
+    files, manager, log = log_on_faulty_files(tmp_path / "d")
 
     def stage(sequence: int) -> AppendInfo:
         records = batch(b"v", producer_id=4, producer_epoch=0, sequence=sequence)
@@ -391,9 +386,7 @@ def test_recovery_knows_what_preallocation_leaves(tmp_path: Path) -> None:
 def test_a_roll_syncs_finished_indexes_of_records_that_were_synced_before(
     tmp_path: Path,
 ) -> None:
-    files = FaultyFiles(str(tmp_path))
-    manager = open_manager(str(tmp_path), files=files)
-    log = manager.create_log("t", 0, TOPIC_ID, config())
+    files, manager, log = log_on_faulty_files(tmp_path)
     append(log, b"a")
     flush(log)
     log.roll()
@@ -600,9 +593,7 @@ def test_a_refused_append_of_a_follower_leaves_no_trace(new_log: NewLog) -> None
 
 
 def test_a_follower_s_failed_write_is_taken_back(tmp_path: Path) -> None:
-    files = FaultyFiles(str(tmp_path))
-    manager = open_manager(str(tmp_path), files=files)
-    log = manager.create_log("t", 0, TOPIC_ID, config())
+    files, manager, log = log_on_faulty_files(tmp_path)
     log.append_as_follower(replicated(1), 0)
     files.fail_errno = errno.ENOSPC
     files.fail_at = files.call_count + 1

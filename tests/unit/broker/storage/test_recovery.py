@@ -29,6 +29,7 @@ from tests.support.logs import (
     batch,
     config,
     flush,
+    log_on_faulty_files,
     open_manager,
     sync,
     values_of,
@@ -127,10 +128,7 @@ def test_an_abort_without_its_index_entry_takes_the_directory_offline(
 ) -> None:
     """The marker is in the log, so nobody may read on: the data would count as committed. A start
     makes the index again."""
-    (tmp_path / "d").mkdir()
-    files = FaultyFiles(str(tmp_path / "d"))
-    manager = open_manager(str(tmp_path / "d"), files=files)
-    log = manager.create_log("t", 0, TOPIC_ID, config())
+    files, manager, log = log_on_faulty_files(tmp_path / "d")
     append(log, b"plain")
     begin(log, 2)
     log.write_staged()

@@ -32,6 +32,7 @@ from tests.support.logs import (
     append,
     config,
     flush,
+    log_on_faulty_files,
     open_manager,
     sync,
     values_of,
@@ -140,10 +141,7 @@ def test_a_flush_moves_the_recovery_point_not_beyond_the_end(new_log: NewLog) ->
 
 
 def test_a_flush_that_fails_says_so_and_leaves_the_recovery_point(tmp_path: Path) -> None:
-    (tmp_path / "d").mkdir()
-    files = FaultyFiles(str(tmp_path / "d"))
-    manager = open_manager(str(tmp_path / "d"), files=files)
-    log = manager.create_log("t", 0, TOPIC_ID, config())
+    files, manager, log = log_on_faulty_files(tmp_path / "d")
     append(log, b"a")
     task = log.durability.flush_task()
     files.fail_at = files.call_count + 1
@@ -158,10 +156,7 @@ def test_a_flush_that_fails_says_so_and_leaves_the_recovery_point(tmp_path: Path
 
 
 def test_epochs_that_find_no_room_may_find_it_later(tmp_path: Path) -> None:
-    (tmp_path / "d").mkdir()
-    files = FaultyFiles(str(tmp_path / "d"))
-    manager = open_manager(str(tmp_path / "d"), files=files)
-    log = manager.create_log("t", 0, TOPIC_ID, config())
+    files, manager, log = log_on_faulty_files(tmp_path / "d")
     append(log, b"a")
     log.place.epochs_content = b"0\n1\n1 0\n"
     files.fail_at = files.call_count + 1
@@ -338,9 +333,7 @@ def test_a_start_after_a_kill_reads_no_more_than_what_came_after_the_sync(tmp_pa
 
 
 def test_the_snapshot_survives_a_power_cut(tmp_path: Path) -> None:
-    files = FaultyFiles(str(tmp_path))
-    manager = open_manager(str(tmp_path), files=files)
-    log = manager.create_log("t", 0, TOPIC_ID, config())
+    files, manager, log = log_on_faulty_files(tmp_path)
     append_as_producer(log, 0, 3)
     sync(manager, log)
     path = Path(log.directory, f"{3:020d}.snapshot")
@@ -353,9 +346,7 @@ def test_the_snapshot_survives_a_power_cut(tmp_path: Path) -> None:
 
 
 def test_a_snapshot_that_cannot_be_written_is_an_error_of_its_directory(tmp_path: Path) -> None:
-    files = FaultyFiles(str(tmp_path))
-    manager = open_manager(str(tmp_path), files=files)
-    log = manager.create_log("t", 0, TOPIC_ID, config())
+    files, manager, log = log_on_faulty_files(tmp_path)
     append_as_producer(log, 0, 1)
     flush(log)
     task = log.durability.sync_task()
