@@ -195,6 +195,8 @@ class RegistryState:
         schema = self.schemas.get(key)
         if schema == entry.schema:
             entry = entry._replace(schema=schema)  # many subjects may have one large text
+        elif schema is not None:  # of two texts with one id, the last one has it
+            _discard(self._ids, (context, schema), entry.schema_id)
         old = self.subjects.get(subject, {}).get(entry.version)
         if old is not None:
             self._drop_uses(old)

@@ -54,6 +54,17 @@ def test_ids_go_on_above_all_that_there_were() -> None:
     assert state.id_of(".", INT) is None
 
 
+def test_an_id_is_that_of_the_last_text_which_has_it() -> None:
+    """No registry writes two: the topic was written by somebody else."""
+    both = [VersionEntry("a", 1, 1, INT), VersionEntry("b", 1, 1, LONG)]
+    state = state_of(*both)
+    assert (state.id_of(".", INT), state.id_of(".", LONG)) == (None, 1)
+    assert state.same("a", INT) is None
+    state = state_of(*both, ErasedVersion("a", 1), ErasedVersion("b", 1))
+    assert (state.id_of(".", INT), state.id_of(".", LONG)) == (None, None)
+    assert state.same("a", INT) is None
+
+
 def test_highest_id_counts_without_its_version() -> None:
     state = state_of(VersionEntry("a", 1, 2, INT), HighestId(".", 7), HighestId(".", 3))
     assert state.next_id(".") == 8
