@@ -55,6 +55,7 @@ from minibroker.registry.entries import PROTOBUF, VersionEntry, described
 from minibroker.registry.errors import (
     CONTENT_TYPE,
     NO_LEADER,
+    UNPROCESSABLE,
     LostLeadershipError,
     RegistryError,
     backend_failed,
@@ -160,6 +161,8 @@ class RegistryApi:
                 response = await self._read(operation, call)
         except MinibrokerError as error:
             raise backend_failed(str(error)) from None
+        except RecursionError:  # in a step behind the decoder, which has just taken the body
+            raise RegistryError(UNPROCESSABLE, "the body is nested too deep") from None
         return response
 
     # Where a request is answered.

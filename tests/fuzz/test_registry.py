@@ -11,8 +11,9 @@ import asyncio
 import json
 import random
 from contextlib import asynccontextmanager
+from http.client import HTTPConnection
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import pytest
 
@@ -141,6 +142,22 @@ def test_hostile_body_is_refused(url: str, body: bytes) -> None:
         answer = ask(url, "POST", path, body)
         assert 400 <= answer.status < 500, answer
         check(answer, path)
+
+
+def test_no_depth_of_a_body_is_a_bug(url: str) -> None:
+    """The decoder of a body may take a depth that the next step cannot take."""
+    connection = HTTPConnection(urlsplit(url).netloc)
+    for depth in range(900, 1000):
+        deep_object = b'{"a":' * depth + b"1" + b"}" * depth
+        for method, path, body in (
+            ("PUT", "/config/deep", b'{"compatibility":"FULL","defaultMetadata":%s}'),
+            ("POST", "/subjects/deep/versions", b'{"schema":"\\"int\\"","metadata":%s}'),
+        ):
+            connection.request(method, path, body % deep_object)
+            answer = connection.getresponse()  # which is as deep: it is not decoded
+            answer.read()
+            assert answer.status < 500, (depth, method)
+    connection.close()
 
 
 def test_references_in_a_circle_of_names_end(url: str) -> None:

@@ -100,7 +100,7 @@ def test_a_coordinator_that_loads_is_asked_again_and_a_refusal_is_raised(broker:
 
 
 def test_a_leader_reads_the_subscription_of_a_newer_client(broker: Broker) -> None:
-    """As Java's: bytes behind the newest fields that it knows are not looked at."""
+    """Java's consumers look at no bytes behind the newest fields that they know."""
     subscription = ConsumerProtocolSubscription(topics=["t"]).to_bytes(3)
     newer_subscription = (99).to_bytes(2) + subscription[2:] + b"new fields"
     joined = JoinGroupResponse(
