@@ -66,7 +66,7 @@ def test_every_record_kafka_wrote_is_read(kafka_directory: Path, state: str) -> 
     ]
     assert records == expected_records()
     assert log.end_offset_for_epoch(0) == (0, 240)
-    assert manager.high_watermarks == {log.name: 240}
+    assert log.high_watermark == 240
     assert len(topic_id_to_text(log.place.topic_id)) == 22
     manager.close()
 

@@ -445,7 +445,6 @@ def keep_missing(
         log = logs.get(partition.topic, partition.index)
         partition.give_up(is_deleted=False)
         if log is not None:
-            logs.high_watermarks[log.name] = log.high_watermark
             log.update_config(config, logs.rules_of(config))
         yield
 

@@ -718,12 +718,8 @@ class PartitionManager(ClusterListener):
             if isinstance(error, StorageError):
                 self.on_storage_error(error)
             return False
-        self._open(partition, log)
+        partition.open(log)
         return True
-
-    def _open(self, partition: Partition, log: PartitionLog) -> None:
-        """Give a partition its log, and the high watermark of the last checkpoint."""
-        partition.open(log, self._logs.high_watermarks.get(log.name, 0))
 
     def _add(self, topic: str, index: int, topic_id: bytes) -> Partition:
         """Make a partition, which is offline as yet."""

@@ -167,17 +167,15 @@ class Partition:
     def __str__(self) -> str:
         return f"{self.topic}-{self.index}"
 
-    def open(self, log: PartitionLog, high_watermark: int) -> None:
-        """Take `log`, and the checkpointed high watermark as far as the log reaches.
+    def open(self, log: PartitionLog) -> None:
+        """Take `log`, whose high watermark is that of the last checkpoint, as far as it reaches.
 
-        The role is Follower of nobody then. Source: Kafka Partition.createLog,
-        UnifiedLog.updateHighWatermark.
+        The role is Follower of nobody then. Source: Kafka Partition.createLog.
         """
         role = come_back(self.role)
         assert role is not None, f"{self} is {self.role}"
         self.role = role
         self.log = log
-        log.update_high_watermark(high_watermark)
         log.on_start_moved = self.tell_news
 
     def take_role(self, role: Role, rules: ReplicaRules | None = None) -> None:

@@ -193,9 +193,6 @@ class LogManager:
         ]
         self.logs: dict[TopicPartition, PartitionLog] = {}
         self._log_counts = dict.fromkeys((directory.path for directory in self.directories), 0)
-        self.high_watermarks: dict[TopicPartition, int] = {}
-        """High watermarks of the last checkpoint, as `load` found them; a leader starts from them.
-        """
         self._futures: dict[TopicPartition, str] = {}
         self._preferred: dict[TopicPartition, str] = {}
         self.strays: list[str] = []
@@ -261,7 +258,6 @@ class LogManager:
         lost = [name for name, log in self.logs.items() if log.log_directory == path]
         for name in lost:
             self.logs.pop(name).abandon()
-            self.high_watermarks.pop(name, None)
         return lost
 
     def note_refusal(self, subject: str, error: StorageError) -> None:
@@ -359,7 +355,6 @@ class LogManager:
         """
         self.was_clean = self.was_clean and directory.was_clean
         checkpoints = self._checkpoints.read(directory)
-        self.high_watermarks.update(checkpoints.high_watermarks)
         for directory_name in self.disk.files.list_directories(directory.path):
             name_and_mark = names.parse_directory(directory_name)
             path = f"{directory.path}/{directory_name}"
@@ -378,7 +373,6 @@ class LogManager:
             else:
                 if not directory.was_clean and self.disk.files.exists(f"{path}/{names.MADE_ANEW}"):
                     checkpoints.forget(name_and_mark[0])
-                    self.high_watermarks.pop(name_and_mark[0], None)
                     marked.append(partial(self._unmark, directory, path))
                 checkpointed = checkpoints.of(
                     name_and_mark[0],
@@ -797,7 +791,6 @@ class LogManager:
             task = log.mark_deleted(f"{parent}/{marked}")
         del self.logs[log.name]
         self._note_left(log.name, parent)
-        self.high_watermarks.pop(log.name, None)
         return task
 
     def settle_deletion(self, path: str, deleted_logs: Collection[TopicPartition]) -> None:

@@ -8,18 +8,17 @@ import pytest
 
 from minibroker.broker.cluster.image import TopicImage
 from minibroker.broker.partitions.role import Follower, Leader
+from minibroker.broker.storage import names
 from minibroker.broker.storage.partition_metadata import read_metadata
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, StorageError
 from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicId, TopicPartition
 from tests.support.in_process import START_MS, batch_of
 from tests.support.logs import append_records
-from tests.unit.broker.partitions.conftest import Claim, code_of, partition_image
+from tests.unit.broker.partitions.conftest import Claim, World, code_of, partition_image
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from tests.unit.broker.partitions.conftest import World
 
 
 def test_log_directories_are_shown_with_their_logs(world: World, tmp_path: Path) -> None:
@@ -245,14 +244,34 @@ def test_a_follower_begins_with_the_checkpointed_high_watermark(
     world.append(b"x", b"y")
     world.manager.commit()
     world.manager._topics.clear()  # as after a start
-    if checkpointed is not None:
-        world.logs.high_watermarks[TopicPartition("t", 0)] = checkpointed
+    world.logs.logs[TopicPartition("t", 0)].update_high_watermark(checkpointed or 0)
     world.change("t", 0, partition_image(leader=5, epoch=2))
     replica = world.manager.replica("t", 0)
     assert replica is not None
     assert replica.high_watermark == expected
     world.change("t", 0, partition_image(epoch=3))
     assert replica.high_watermark == 2
+
+
+def test_a_log_has_the_high_watermark_of_its_own_directory(
+    tmp_path: Path,
+) -> None:
+    """It was offline while a topic was deleted and made again. All that counts as committed there
+    is of the earlier one.
+    """
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / names.HIGH_WATERMARKS).write_text("0\n1\nt 0 100\n")
+    world = World(tmp_path, [str(other)])
+    world.create("t", partition_image(replicas=(0, 5), isr=(0, 5)))
+    world.append(b"x", b"y")
+    world.manager.commit()
+    world.manager._topics.clear()  # as after a start
+    world.change("t", 0, partition_image(leader=5, epoch=2, replicas=(0, 5)))
+    replica = world.manager.replica("t", 0)
+    assert replica is not None
+    assert (replica.high_watermark, replica.log_end_offset) == (0, 2)
+    world.logs.close()
 
 
 @pytest.mark.parametrize("old_id", [ZERO_TOPIC_ID, b"\3" * 16])

@@ -482,7 +482,7 @@ def test_the_high_watermark_of_a_log_that_no_partition_has_yet_is_kept(tmp_path:
     manager.report_high_watermarks(lambda _: None)
     manager.close()
     manager = open_manager(str(tmp_path))
-    assert manager.high_watermarks == {TopicPartition("t", 0): 2}
+    assert manager.logs[TopicPartition("t", 0)].high_watermark == 2
     manager.close()
 
 
