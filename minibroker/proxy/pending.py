@@ -82,8 +82,17 @@ class Pending:
         return "bytes" if self.head is None else APIS[self.head.api_key].name
 
 
+SEARCHES_MAX: Final = 100
+"""Answers to nothing that was asked, after which only the oldest request is compared: to look at
+all of them for each such answer holds the loop for seconds."""
+
+
 class PendingQueue(deque[Pending]):
     """The requests of one connection without their answer, the oldest first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._vain_searches = 0
 
     def match(self, correlation_id: int, pass_over: Callable[[Pending], None]) -> Pending | None:
         """Return the request that an answer of Kafka's is for, after `pass_over` took older ones
@@ -105,11 +114,14 @@ class PendingQueue(deque[Pending]):
 
     def _later(self, correlation_id: int) -> int:
         """Return the number of requests before the one of this id, 0 if there is none."""
+        if len(self) == 1 or self._vain_searches == SEARCHES_MAX:
+            return 0
         for number, pending in enumerate(self):
             if pending.is_own:
                 return 0
             if number and pending.correlation_id == correlation_id:
                 return number
+        self._vain_searches += 1
         return 0
 
 

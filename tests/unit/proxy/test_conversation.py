@@ -50,6 +50,7 @@ from minibroker.proxy.limits import (
 from minibroker.rig.faults import Fault
 from minibroker.trace.exchange import Exchange
 from tests.support.batches import batch
+from tests.support.counted_work import CountedWork
 from tests.support.dialogues import answer_of
 from tests.support.message_bytes import request_bytes
 from tests.support.proxy_wire import OWN, Conversation, answer_frame, framed
@@ -163,6 +164,21 @@ def test_answers_that_nobody_waits_for_pass_and_are_named_once() -> None:
     assert conversation.answered == beat(7) + beat(8) + beat(9)
     assert len(events) == 1
     assert "an answer that nobody waits for" in events[0]
+
+
+@pytest.mark.pure("counts lines of Python")
+def test_answers_that_nobody_waits_for_are_not_compared_with_all_requests() -> None:
+    conversation = Conversation()
+    count = PENDING_MAX // 2
+    for number in range(count):
+        conversation.client_sends(framed(request_bytes(BEAT, 3, number)))
+    strays = b"".join(beat(count + number) for number in range(2_000))
+    with CountedWork() as work:
+        conversation.kafka_sends(strays)
+    assert work.lines < 400 * 2_000  # 400 lines for each
+    conversation.kafka_sends(beat(0))
+    assert len(conversation.answers.queue) == count - 1
+    assert conversation.answered == strays + beat(0)
 
 
 def test_api_versions_offers_no_version_whose_addresses_cannot_be_rewritten() -> None:
