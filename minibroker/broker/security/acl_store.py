@@ -104,10 +104,15 @@ class AclStore:
             logger.info("ACLs of %s changed, there are %d now", pattern, len(new))
 
     async def _write(
-        self, pattern: Pattern, entries: frozenset[Entry], version: int | None
+        self,
+        pattern: Pattern,
+        entries: frozenset[Entry],
+        version: int | None,
+        *,
+        keeps_node: bool = False,
     ) -> bool:
         """Write and announce the node, at once, if it still has this version (None: if there is
-        none).
+        none). `keeps_node`: also where it has no entries.
         """
         path, tree = nodes.path_of(pattern), self._tree
         announcement = announcement_of(tree, *nodes.encode_change(pattern))
@@ -117,11 +122,12 @@ class AclStore:
             await ensure_node(tree, parent_of(path))
             write = Create(path, data)
         else:
-            write = Set(path, data, version) if entries else Delete(path, version)
+            keeps_node = keeps_node or bool(entries)
+            write = Set(path, data, version) if keeps_node else Delete(path, version)
         try:
             await tree.multi((write, *announcement))
         except NotEmpty:  # ACLs of a longer name with a slash: only StandardAuthorizer allows it
-            await tree.multi((Set(path, data), *announcement))
+            return await self._write(pattern, entries, version, keeps_node=True)
         except (BadVersion, NodeExists, NoNode):
             return False
         return True

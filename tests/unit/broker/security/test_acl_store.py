@@ -12,7 +12,7 @@ import pytest
 from minibroker.broker.cluster.announcements import EXPIRATION_MS
 from minibroker.broker.cluster.embedded import EmbeddedTree
 from minibroker.broker.cluster.shared import SharedTree
-from minibroker.broker.cluster.tree import ensure_node
+from minibroker.broker.cluster.tree import NotEmpty, ensure_node
 from minibroker.broker.cluster.zookeeper import ZooKeeperTree
 from minibroker.broker.security import acl_nodes
 from minibroker.broker.security.acl_entries import Acl, AclFilter, Entry, Pattern
@@ -169,6 +169,30 @@ async def test_a_name_with_a_slash_has_nodes(readers: list[Reader]) -> None:
     assert {pattern: entries for pattern, entries in other.entries.items() if entries} == {
         long: {READ}
     }
+
+
+async def test_a_node_that_stays_without_entries_overwrites_no_change(
+    readers: list[Reader], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another broker writes between the deletion, which its child forbids, and the next try."""
+    writer, other = readers
+    await writer.store.start()
+    await other.store.start()
+    long, short = TOPIC._replace(name="a/b"), TOPIC._replace(name="a")
+    await writer.add(long, READ)
+    await writer.add(short, READ)
+    multi = writer.tree.multi
+
+    async def and_write(operations: Sequence[TreeOperation]) -> list[str | int]:
+        try:
+            return await multi(operations)
+        except NotEmpty:
+            await other.add(short, WRITE)
+            raise
+
+    monkeypatch.setattr(writer.tree, "multi", and_write)
+    await writer.store.update(short, lambda entries: entries - {READ})
+    assert writer.entries[short] == {WRITE}
 
 
 async def test_a_broken_node_keeps_a_broker_from_starting(readers: list[Reader]) -> None:
