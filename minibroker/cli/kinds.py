@@ -86,14 +86,9 @@ class Many(Kind):
         *,
         is_split: bool = True,
         completes: Completion = "",
-        choices: Sequence[str] = (),
     ) -> None:
         super().__init__(
-            metavar,
-            read,
-            lambda values: ",".join(map(str, values)),
-            completes=completes,
-            choices=choices,
+            metavar, read, lambda values: ",".join(map(str, values)), completes=completes
         )
         self._is_split = is_split
 

@@ -140,9 +140,7 @@ def read_batches(
     """Return the batches from `offset` on, at most `bytes_max`, or one. Raises KafkaError; with
     `resident_only`, ColdError where it would wait for the disk.
     """
-    log_read = partition.read(
-        offset, bytes_max, isolation_level=level, min_one_batch=True, resident_only=resident_only
-    )
+    log_read = partition.read(offset, bytes_max, isolation_level=level, resident_only=resident_only)
     aborted: dict[int, list[int]] = {}
     if level == READ_COMMITTED:
         for transaction in partition.aborted_transactions(offset, log_read):

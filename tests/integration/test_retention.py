@@ -112,7 +112,7 @@ async def test_a_slice_that_a_reader_holds_outlives_its_segment(
     running: InProcessBroker, client: RawClient
 ) -> None:
     partition = running.partitions.get("t", 0)
-    records = partition.read(0, 1 << 20, isolation_level=0, min_one_batch=True).records
+    records = partition.read(0, 1 << 20, isolation_level=0).records
     content = bytes(records)
     await alter(client, "retention.bytes", "1")
     advance(running, CHECK_MS)

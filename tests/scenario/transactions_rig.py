@@ -161,7 +161,7 @@ class TransactionsRig:
     def _show_stored(self) -> None:
         """Show the new records of the journal since the last command."""
         partition = self._world.partition(TRANSACTIONS_TOPIC)
-        stored = partition.read(self._shown_offset, WHOLE, isolation_level=0, min_one_batch=True)
+        stored = partition.read(self._shown_offset, WHOLE, isolation_level=0)
         part = decode_batches(stored.records, self._shown_offset, None)
         self._shown_offset = part.next_offset
         for _, records in part.batches:

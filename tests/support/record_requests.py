@@ -60,7 +60,7 @@ def id_of(running: InProcessBroker, topic: str = "t") -> bytes:
 def stored(running: InProcessBroker, topic: str = "t", index: int = 0) -> bytes:
     """Return the batches of a partition, up to 1 MiB of them."""
     partition = running.partitions.get(topic, index)
-    return bytes(partition.read(0, 1 << 20, isolation_level=0, min_one_batch=True).records)
+    return bytes(partition.read(0, 1 << 20, isolation_level=0).records)
 
 
 def part(

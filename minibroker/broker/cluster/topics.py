@@ -342,7 +342,6 @@ class Topics:
         name: str,
         total: int,
         assignment: Sequence[Sequence[int]] | None = None,
-        timeout_s: float = 30.0,
     ) -> TopicImage:
         """Grow a topic to `total` partitions; `assignment` has one entry per new partition.
 
@@ -364,7 +363,7 @@ class Topics:
             else:
                 await self._context.updater.apply_topic(new_topic)
         if not self._election.is_controller:
-            await self.wait_for_leaders(name, timeout_s)
+            await self.wait_for_leaders(name, 30.0)
         return self._context.updater.image.topics.get(name, new_topic)
 
     # Deleting

@@ -432,7 +432,6 @@ class Journal(ClusterListener):
                 offset,
                 LOAD_BYTES,
                 isolation_level=LOG_END,
-                min_one_batch=True,
                 resident_only=partition.cold_rounds < ROUNDS_MAX,
             )
         except ColdError as cold:

@@ -455,16 +455,17 @@ class Partition:
         max_bytes: int,
         *,
         isolation_level: int,
-        min_one_batch: bool,
         resident_only: bool = False,
     ) -> LogRead:
-        """Return what `read_below` gives below the end of reading of `isolation_level`."""
+        """Return what `read_below` gives below the end of reading of `isolation_level`, one batch
+        at least.
+        """
         self.flush_staged()
         return self.read_below(
             offset,
             max_bytes,
             end_offset=self.end_offset_for(isolation_level),
-            min_one_batch=min_one_batch,
+            min_one_batch=True,
             resident_only=resident_only,
         )
 

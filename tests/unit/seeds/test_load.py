@@ -317,9 +317,7 @@ def test_loaded_batches_are_whole_by_an_independent_judge(tmp_path: Path, broker
     logs = segment(tmp_path, batch)
     broker.load(logs)
     partition = broker.call(lambda: broker._running.app.partitions.get("t", 0))
-    records = broker.call(
-        lambda: partition.read(0, 1 << 20, isolation_level=READ_COMMITTED, min_one_batch=True)
-    )
+    records = broker.call(lambda: partition.read(0, 1 << 20, isolation_level=READ_COMMITTED))
     stored = bytes(records.records)
     assert read_header(stored).producer_id == -1
     [described] = judge.describe(stored)

@@ -23,7 +23,6 @@ from minibroker.broker.groups.consumer.subscriptions import Subscriptions, disco
 from minibroker.broker.groups.group import CLASSIC, CONSUMER, Group
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
-from minibroker.kafka.java_strings import string_hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -270,7 +269,7 @@ class ConsumerGroup(Group):
             discount(counts, [departing_member.assignor_name])
         if new_member is not None and new_member.assignor_name is not None:
             counts[new_member.assignor_name] += 1
-        names = timeline_order(list(counts), string_hash)
+        names = timeline_order(list(counts))
         return max(names, key=counts.__getitem__, default=default)
 
     def is_waiting_for_others(self, member: Member) -> bool:

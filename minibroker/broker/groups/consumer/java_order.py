@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from minibroker.kafka.java_strings import string_hash
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
@@ -68,21 +70,21 @@ def hash_order(
     return sorted(elements, key=bucket)
 
 
-def timeline_order(elements: Sequence[Element], hash_of: Callable[[Element], int]) -> list[Element]:
-    """Return the elements in the order of a walk through a TimelineHashMap that began empty; they
-    were put in in the order given.
+def timeline_order(texts: Sequence[str]) -> list[str]:
+    """Return texts in the order of a walk through a TimelineHashMap that began empty; they were
+    put in in the order given.
     """
     capacity = TIMELINE_CAPACITY_MIN
-    while len(elements) * 3 > capacity * 4:
+    while len(texts) * 3 > capacity * 4:
         capacity *= 2
     shift = 65 - capacity.bit_length()
 
-    def bucket(element: Element) -> int:
-        code = hash_of(element)
+    def bucket(text: str) -> int:
+        code = string_hash(text)
         signed_code = code - (1 << 32) if code >> 31 else code
         return (signed_code * _TIMELINE_FACTOR & _MASK_64) >> shift
 
-    newest_first = elements[::-1]
+    newest_first = texts[::-1]
     return sorted(newest_first, key=bucket)
 
 

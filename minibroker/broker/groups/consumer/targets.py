@@ -160,9 +160,7 @@ def input_of(
     counts: dict[bytes, int] = {}
     ids_of: dict[frozenset[str], tuple[bytes, ...]] = {}
     inputs: dict[str, MemberInput] = {}
-    old_ids = timeline_order(
-        tuple(member_id for member_id in members if member_id in group.members), string_hash
-    )
+    old_ids = timeline_order([member_id for member_id in members if member_id in group.members])
     new_ids = [member_id for member_id in members if member_id not in group.members]
     capacity = grown_capacity(len(members))
     for member_id in hash_order([*old_ids, *new_ids], string_hash, capacity):

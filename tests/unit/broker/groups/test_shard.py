@@ -83,7 +83,7 @@ class ShardBench:
         """Another shard that reads what this one wrote."""
         again = self.make_shard(0)
         partition = self.world.partition(TOPIC)
-        content = partition.read(0, 1 << 20, isolation_level=0, min_one_batch=True)
+        content = partition.read(0, 1 << 20, isolation_level=0)
         data, position = content.records, 0
         while position < len(data):
             size_bytes = int.from_bytes(data[position + 8 : position + 12], "big") + 12

@@ -525,7 +525,7 @@ def test_an_entry_whose_callback_fails_costs_no_other(
 def test_reading_writes_what_is_staged_first(world: World) -> None:
     world.create("t")
     claim = world.append(b"a")
-    content = world.partition().read(0, 1000, isolation_level=0, min_one_batch=True)
+    content = world.partition().read(0, 1000, isolation_level=0)
     assert len(content.records) > 0
     assert claim.error_code == 0
     assert world.manager.appends.staged == []

@@ -118,7 +118,7 @@ def test_an_append_is_in_the_log_when_it_returns(world: World) -> None:
     assert bench.append(0, [(b"c", b"3")]) == 2
     partition = world.partition(TOPIC)
     assert partition.high_watermark == 3
-    content = partition.read(0, 10_000, isolation_level=0, min_one_batch=True)
+    content = partition.read(0, 10_000, isolation_level=0)
     header = read_header(content.records)
     now_ms = world.clock.now_ms()
     assert (header.leader_epoch, header.codec, header.producer_id) == (4, 1, -1)
@@ -134,7 +134,7 @@ def test_a_transactional_append_belongs_to_its_producer(world: World) -> None:
     bench.journal.start()
     bench.append(0, [(b"a", b"1")], producer_id=9, producer_epoch=3)
     partition = world.partition(TOPIC)
-    content = partition.read(0, 10_000, isolation_level=0, min_one_batch=True)
+    content = partition.read(0, 10_000, isolation_level=0)
     header = read_header(content.records)
     assert (header.producer_id, header.producer_epoch, header.is_transactional) == (9, 3, True)
     assert partition.last_stable_offset == 0

@@ -249,7 +249,7 @@ async def test_a_partition_moves_while_it_is_served(log_moves_rig: LogMovesRig) 
     assert log_moves_rig.directory == log_moves_rig.paths[1]
     assert log_moves_rig.partition() is partition
     assert (claim.error_code, claim.base_offset) == (0, 1)
-    content = partition.read(0, 1000, isolation_level=0, min_one_batch=True)
+    content = partition.read(0, 1000, isolation_level=0)
     assert b"before" in bytes(content.records)
     assert b"meanwhile" in bytes(content.records)
     assert log_moves_rig.append(b"after").base_offset == 2

@@ -47,7 +47,7 @@ def lead(world: World, *values: bytes, epoch: int = 0) -> None:
 def replicate(world: World, led: Partition, follower: Partition, *, watermark: int = -1) -> None:
     """One fetch from the follower's end, and what it does with the answer."""
     offset = max(follower.log_end_offset, led.log_start_offset)
-    content = led.read(offset, 1 << 20, isolation_level=0, min_one_batch=True)
+    content = led.read(offset, 1 << 20, isolation_level=0)
     world.manager.append_as_follower(
         follower,
         memoryview(bytes(content.records)),
@@ -205,7 +205,7 @@ def test_a_disk_that_refuses_is_told(world: World, led: Partition, follower: Par
     lead(world, b"b")
     refused: list[object] = []
     world.manager.on_storage_error = refused.append
-    content = led.read(1, 1 << 20, isolation_level=0, min_one_batch=True)
+    content = led.read(1, 1 << 20, isolation_level=0)
     records = memoryview(bytes(content.records))
     world.fail_next_write()
     with pytest.raises(KafkaError) as caught:

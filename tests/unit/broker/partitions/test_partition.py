@@ -161,10 +161,10 @@ def test_a_consumer_is_told_of_damage_as_kafka_tells_it(
     os.truncate(first.log_path, first.size_bytes - 1)
     log.segments.add(Segment(log.disk, log.directory, 0, created_ms=START_MS))
     with pytest.raises(KafkaError, match="ends inside the batch at 0") as caught:
-        partition.read(0, 100, isolation_level=READ_UNCOMMITTED, min_one_batch=True)
+        partition.read(0, 100, isolation_level=READ_UNCOMMITTED)
     assert caught.value.code == ErrorCode.CORRUPT_MESSAGE
     assert "partition t-0: cannot read t-0" in caplog.text
-    good = partition.read(1, 100, isolation_level=READ_UNCOMMITTED, min_one_batch=True)
+    good = partition.read(1, 100, isolation_level=READ_UNCOMMITTED)
     assert len(good.records) > 0
 
 

@@ -22,7 +22,7 @@ def append(pair: Pair, *values: bytes, broker_id: int = 0) -> None:
 
 def content(partition: Partition) -> bytes:
     start = partition.log_start_offset
-    content = partition.read(start, 1 << 20, isolation_level=LOG_END, min_one_batch=True)
+    content = partition.read(start, 1 << 20, isolation_level=LOG_END)
     return bytes(content.records)
 
 

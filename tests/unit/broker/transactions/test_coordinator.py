@@ -218,7 +218,7 @@ async def test_state_survives_a_restart(world: World) -> None:
     loaded = []
     for index in store.journal.active_indexes():
         partition = world.running.partitions.get("__transaction_state", index)
-        content = partition.read(0, 1 << 20, isolation_level=0, min_one_batch=True)
+        content = partition.read(0, 1 << 20, isolation_level=0)
         loaded += _decoded(content.records)
     assert loaded[-1] == first_state._replace(last_producer_epoch=-1)
 

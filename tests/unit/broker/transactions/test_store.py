@@ -121,7 +121,7 @@ async def test_the_clusters_level_decides_the_version_of_the_values(
         index, metadata = store.get("x")
         assert (metadata.state, metadata.producer_epoch) == (S.COMPLETE_COMMIT, 1)
         partition = world.running.partitions.get("__transaction_state", index)
-        content = partition.read(0, 1 << 20, isolation_level=0, min_one_batch=True)
+        content = partition.read(0, 1 << 20, isolation_level=0)
         versions = {
             version_of(stored.value or b"")
             for position, header in iterate_headers(content.records)
