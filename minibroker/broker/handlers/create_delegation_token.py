@@ -7,7 +7,8 @@ Versions:
 - 2: flexible
 - 3: owner and requester (KIP-373)
 
-Differs from Kafka: nothing known.
+Differs from Kafka: a token whose node would have more than 1 MB is UNKNOWN_SERVER_ERROR. With
+ZooKeeper Kafka never answers, and its connection to ZooKeeper ends again and again.
 """
 
 from __future__ import annotations
@@ -85,8 +86,12 @@ def _renewers(request: CreateDelegationTokenRequest) -> Steps[list[str]]:
 async def _created(
     create: Callable[[], Awaitable[KnownToken]], response: CreateDelegationTokenResponse
 ) -> CreateDelegationTokenResponse:
-    """Return the response with the token that `create` makes."""
-    token = await create()
+    """Return the response with the token that `create` makes, or with its refusal."""
+    try:
+        token = await create()
+    except KafkaError as error:
+        response.error_code = int(error.code)
+        return response
     response.issue_timestamp_ms = token.token.issued_ms
     response.expiry_timestamp_ms = token.token.expires_ms
     response.max_timestamp_ms = token.token.max_ms

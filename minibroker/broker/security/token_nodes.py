@@ -20,6 +20,9 @@ TOKENS: Final = "/delegation_token/tokens"
 CHANGES: Final = "/delegation_token/token_changes"
 CHANGE_PATH: Final = f"{CHANGES}/token_change_"
 """A number follows."""
+BYTES_MAX: Final = 1_000_000
+"""Largest node of a new token. ZooKeeper ends the connection of whoever sends it more than 1 MiB
+(jute.maxbuffer); Kafka sends such a token again and again."""
 _VERSION: Final = 3
 _REQUESTER_VERSION: Final = 3
 _ID: Final = re.compile(r"[A-Za-z0-9_=-]{1,128}")

@@ -184,7 +184,7 @@ class TokenStore:
     async def create(
         self, owner: str, requester: str, renewers: Sequence[str], max_lifetime_ms: int
     ) -> KnownToken:
-        """Make a token."""
+        """Make a token. Raises KafkaError for one with too many renewers for a node."""
         token = new_token(
             _new_id(),
             owner,
@@ -196,6 +196,8 @@ class TokenStore:
         )
         # Beside the loop, as `decode`: a token may have very many renewers.
         value = await asyncio.to_thread(nodes.encode, token)
+        if len(value) > nodes.BYTES_MAX:
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
         async with self._lock:
             await self._change(token.id, Create(nodes.path_of(token.id), value))
             await self._take_in((token,))

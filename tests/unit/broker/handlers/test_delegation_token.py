@@ -193,6 +193,22 @@ async def test_a_token_is_described_to_those_who_may_see_it(running: InProcessBr
         assert (await root.call(others, 3)).tokens == []
 
 
+async def test_a_token_that_is_too_large_for_a_node_is_refused(running: InProcessBroker) -> None:
+    """ZooKeeper ends the connection of a broker that writes such a node."""
+    create = creation()
+    create.renewers = [
+        CreatableRenewers(principal_type="User", principal_name="u" * 30_000) for _ in range(34)
+    ]
+    alice, _, _ = await log_in(running, "alice", "a")
+    async with alice:
+        refused = await alice.call(create, 3)
+        assert (refused.error_code, refused.principal_name) == (-1, "alice")
+        described = await alice.call(DescribeDelegationTokenRequest(owners=None), 3)
+        assert described.tokens == []
+        del create.renewers[-1]
+        assert (await alice.call(create, 3)).error_code == 0
+
+
 async def hold_of(client: RawClient, request: Any) -> int:
     """Return the lines of the longest step of the broker for a request."""
     client.send(request, 3)
