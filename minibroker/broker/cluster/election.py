@@ -12,6 +12,7 @@ Source: Kafka's KafkaZkClient.registerControllerAndIncrementControllerEpoch.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from minibroker.broker.cluster import paths
@@ -101,14 +102,16 @@ class Election:
         return True
 
     async def resign(self) -> None:
-        """Give up the node, as a clean stop does."""
+        """Give up the node, as a clean stop does, unless it is another broker's by now.
+
+        Source: Kafka KafkaZkClient.deleteController.
+        """
         if not self.is_controller:
             return
+        guard = self.guard()
         self.lose()
-        try:
-            await self._context.tree.delete(paths.CONTROLLER)
-        except NoNode:
-            return
+        with suppress(NoNode, BadVersion):
+            await self._context.tree.multi([*guard, Delete(paths.CONTROLLER)])
 
     def lose(self) -> None:
         """Stop writing as the controller: the session ended, or another broker won."""

@@ -390,6 +390,19 @@ async def test_a_take_over_deposes_the_controller(
         await second.take_over()
 
 
+async def test_a_controller_that_has_not_heard_of_the_next_one_leaves_its_node(tree: Tree) -> None:
+    if not tree.is_shared:
+        return  # there is no other
+    first, _, _ = election_of(tree, 1)
+    second, second_image, _ = election_of(tree, 2)
+    assert await first.run()
+    assert await second.take_over()
+    await first.resign()
+    assert not first.is_controller
+    assert not await second.run()
+    assert (second_image.controller_id, second_image.controller_epoch) == (2, 2)
+
+
 async def test_controller_of_kafka_is_respected(tree: Tree) -> None:
     await tree.create("/controller", encode_controller(9, 0))
     await tree.create("/controller_epoch", b"41")
