@@ -106,6 +106,10 @@ TOPIC_NAME_MAX_WITH_PARTITION = 255 - len(".") - 32 - len("-future")
 """Kafka does not cut a long topic's name for the copy's directory; a longer one is refused."""
 
 
+LIMIT_LOOK_MS = 1_000.0
+"""Time after which a move that waits looks at its limit again."""
+
+
 class LogMoves:
     """Belongs to the loop's thread."""
 
@@ -216,17 +220,34 @@ class LogMoves:
         except Exception as error:  # a bug of ours costs this move
             self._failed(name, move, error)
             return
-        delay_ms = (move.size_bytes - old_size_bytes) / self._bytes_per_s() * 1000
+        copied_bytes = move.size_bytes - old_size_bytes
 
         def done(error: Exception | None) -> None:
             if error is not None:
                 self._failed(name, move, error)
-            elif delay_ms < 1:
-                self._step(name, move)
             else:
-                self._timers.after(delay_ms, lambda: self._step(name, move))
+                self._wait(name, move, copied_bytes)
 
         self._workers.of(move.destination).run_then(copy, done)
+
+    def _wait(self, name: TopicPartition, move: LogMove, ahead_bytes: float) -> None:
+        """Take the next step once the limit allows the bytes that were copied ahead of it. It looks
+        again from time to time: the limit may be altered.
+        """
+        if self._moves.get(name) is not move:
+            return
+        bytes_per_s, clock = self._bytes_per_s(), self._logs.clock
+        delay_ms = ahead_bytes / bytes_per_s * 1000
+        if delay_ms < 1:
+            self._step(name, move)
+            return
+        began_s = clock.monotonic_s()
+
+        def look() -> None:
+            allowed_bytes = (clock.monotonic_s() - began_s) * bytes_per_s
+            self._wait(name, move, ahead_bytes - allowed_bytes)
+
+        self._timers.after(min(delay_ms, LIMIT_LOOK_MS), look)
 
     def _end(self, name: TopicPartition, move: LogMove, error: Exception | None) -> None:
         """Copy the rest, and exchange the logs: all else is copied and durable."""

@@ -282,6 +282,24 @@ async def test_a_throttled_move_waits_for_the_clock(log_moves_rig: LogMovesRig) 
     assert log_moves_rig.directory == log_moves_rig.paths[1]
 
 
+async def test_a_limit_that_is_raised_counts_for_a_move_that_waits(
+    log_moves_rig: LogMovesRig,
+) -> None:
+    for _ in range(3):
+        log_moves_rig.append(b"x" * 1_000_000)
+    log_moves_rig.manager.commit()
+    log_moves_rig.rate = 1_000
+    log_moves_rig.moves.alter(NAME, log_moves_rig.paths[1])
+    await log_moves_rig.settle()
+    log_moves_rig.clock.advance(500_000)
+    await log_moves_rig.settle()
+    assert log_moves_rig.directory == log_moves_rig.paths[0]
+    log_moves_rig.rate = 1e12
+    log_moves_rig.clock.advance(1_000)
+    await log_moves_rig.settle()
+    assert log_moves_rig.directory == log_moves_rig.paths[1]
+
+
 async def test_a_topic_that_is_deleted_ends_its_move(log_moves_rig: LogMovesRig) -> None:
     log_moves_rig.moves.alter(NAME, log_moves_rig.paths[1])
     log_moves_rig.delete("t")
