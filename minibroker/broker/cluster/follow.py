@@ -411,6 +411,8 @@ class TreeFollower:
         await check_cluster_id(context.tree, context.updater.image.cluster_id)
         if not await self._registration.is_there():
             await self._registration.register(RETRY_DELAY_S * 10)
+        if self._registration.is_unwritten:
+            await self._registration.change_endpoints(self._registration.info.endpoints)
         if not self._election.is_controller:
             # The tree may have been away when a disk failed.
             await self._tell_of_failed_disks()

@@ -100,6 +100,8 @@ class Registration:
     ) -> None:
         self._context = context
         self.info = BrokerInfo(context.broker_id, endpoints, rack, is_minibroker=True)
+        self.is_unwritten = False
+        """True while the node may have other listeners than `info`."""
 
     async def register(
         self, timeout_s: float, when_free: Callable[[], Awaitable[None]] | None = None
@@ -154,9 +156,11 @@ class Registration:
         Where the node is gone, the next `register` writes them. Raises CoordinationError.
         """
         self.info = self.info._replace(endpoints=endpoints)
+        self.is_unwritten = True
         data = encode_broker(self.info, self._context.clock.now_ms())
         with suppress(NoNode):
             await self._context.tree.set(paths.broker(self._context.broker_id), data)
+        self.is_unwritten = False
         return self.info
 
     async def _replace_own(self, path: str) -> bool:

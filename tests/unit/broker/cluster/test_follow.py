@@ -172,6 +172,24 @@ async def test_listeners_advertised_later_arrive_at_the_other(pair: Pair) -> Non
             await asyncio.sleep(0)
 
 
+async def test_listeners_that_changed_while_the_tree_was_away_are_advertised_when_it_is_back(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, _, second, _ = pair
+    later = Endpoint("PLAINTEXT", "kafka.example", 19092)
+
+    async def refuse(*_: object) -> int:
+        raise CoordinationError("away")
+
+    with monkeypatch.context() as away:
+        away.setattr(second.tree, "set", refuse)
+        with pytest.raises(CoordinationError):
+            await second.advertise([later])
+    second._follower._on_session(SessionEvent.RESUMED)
+    await eventually(lambda: first.image.brokers[2].endpoints == (later,))
+    await eventually(lambda: second.image.brokers[2].endpoints == (later,))
+
+
 async def test_topic_made_by_the_other_is_led_by_the_controller(pair: Pair) -> None:
     first, _, second, heard = pair
     topic = await second.create_topic("t", assignment={0: [2]}, configs={"a": "b"})
