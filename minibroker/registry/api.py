@@ -344,7 +344,7 @@ class RegistryApi:
 
     async def schema(self, call: RegistryCall, state: RegistryState) -> Any:
         """Return the schema of an id."""
-        context, schema_id = _id(call, state)
+        context, schema_id = await run_with_pauses(_id(call, state))
         schema = state.schemas[context, schema_id]
         view = described(schema)
         if flag(call.query, "fetchMaxId"):
@@ -353,7 +353,8 @@ class RegistryApi:
 
     async def schema_text(self, call: RegistryCall, state: RegistryState) -> Any:
         """Return the text of an id."""
-        return _text(state.schemas[_id(call, state)], call)
+        place = await run_with_pauses(_id(call, state))
+        return _text(state.schemas[place], call)
 
     async def schema_subjects(self, call: RegistryCall, state: RegistryState) -> Any:
         """List the subjects that have a schema."""
@@ -439,7 +440,7 @@ class RegistryApi:
     async def contexts(self, call: RegistryCall, state: RegistryState) -> Any:
         """List the contexts."""
         offset, limit = _page(call).within(listing.SUBJECTS_MAX)
-        return sorted(state.contexts)[offset : offset + limit]
+        return state.context_names[offset : offset + limit]
 
     async def cluster(self, _call: RegistryCall, _state: RegistryState) -> Any:
         """Return the id of the cluster."""
@@ -570,12 +571,12 @@ def _earlier(state: RegistryState, subject: str, level: str) -> list[VersionEntr
     return [] if latest is None else [latest]
 
 
-def _id(call: RegistryCall, state: RegistryState) -> tuple[str, int]:
+def _id(call: RegistryCall, state: RegistryState) -> Steps[tuple[str, int]]:
     """Return context and id of the path's schema. Raises RegistryError(40403)."""
     schema_id = id_of(call.parts["id"])
     name = call.query.get("subject")
     subject = qualified(name, call.context) if name else None
-    context = listing.find_context(state, call.context, schema_id, subject)
+    context = yield from listing.find_context(state, call.context, schema_id, subject)
     if context is None:
         raise no_schema(schema_id)
     return context, schema_id
@@ -583,11 +584,11 @@ def _id(call: RegistryCall, state: RegistryState) -> tuple[str, int]:
 
 def _places(call: RegistryCall, state: RegistryState) -> Steps[list[tuple[str, int]]]:
     """Return (subject, version) that have the path's schema. Raises RegistryError(40403)."""
-    context, schema_id = _id(call, state)
+    context, schema_id = yield from _id(call, state)
     name = call.query.get("subject")
     subject = qualified(name, context) if name else ""
     search = Search(subject, flag(call.query, "deleted"))
-    return listing.places(state, context, schema_id, search)
+    return (yield from listing.places(state, context, schema_id, search))
 
 
 def _search(call: RegistryCall) -> Search:

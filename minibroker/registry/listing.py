@@ -131,7 +131,7 @@ def places(
 
 def find_context(
     state: RegistryState, context: str, schema_id: int, subject: str | None
-) -> str | None:
+) -> Steps[str | None]:
     """Return the context that an id is of, None if it is in none.
 
     A subject says which one: its own context, or the first one where it has this schema, the
@@ -140,9 +140,10 @@ def find_context(
     if subject is None:
         return context if (context, schema_id) in state.schemas else None
     own = context_of(subject)
-    others = [] if prefix_of(own) else sorted(state.contexts - {own})
+    others = [] if prefix_of(own) else state.context_names
     name = name_within(subject)
     for candidate in (own, *others):
         if state.uses(candidate, schema_id, f"{prefix_of(candidate)}{name}"):
             return candidate
+        yield
     return own if (own, schema_id) in state.schemas else None

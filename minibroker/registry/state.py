@@ -57,6 +57,8 @@ class RegistryState:
         """Subject, or context such as `:.a:`, or None → configuration."""
         self.modes: dict[str | None, str] = {}
         self.contexts: set[str] = {DEFAULT}
+        self.context_names: list[str] = [DEFAULT]
+        """The contexts, sorted."""
         self._ids: dict[tuple[str, SchemaText], dict[int, None]] = {}
         """(context, schema) → its ids; more than one only after an import."""
         self._last_ids: dict[str, int] = {}
@@ -182,9 +184,14 @@ class RegistryState:
             case ModeEntry(subject, mode):
                 _set(self.modes, subject, mode)
             case ContextEntry(context):
-                self.contexts.add(context)
+                self._add_context(context)
             case HighestId(context, schema_id):
                 self._raise_last_id(context, schema_id)
+
+    def _add_context(self, context: str) -> None:
+        if context not in self.contexts:
+            self.contexts.add(context)
+            insort(self.context_names, context)
 
     def _raise_last_id(self, context: str, schema_id: int) -> None:
         self._last_ids[context] = max(self._last_ids.get(context, 0), schema_id)
@@ -207,7 +214,7 @@ class RegistryState:
         versions[entry.version] = entry
         if old is None and not is_last:
             self.subjects[subject] = dict(sorted(versions.items()))
-        self.contexts.add(context)
+        self._add_context(context)
         self.schemas[key] = entry.schema
         self._ids.setdefault((context, entry.schema), {})[entry.schema_id] = None
         self._raise_last_id(context, entry.schema_id)

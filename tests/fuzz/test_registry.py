@@ -38,6 +38,7 @@ HOLD_MAX = 6000
 """Lines of Python without a pause: about a millisecond."""
 SUBJECTS = 20_000
 VERSIONS = 5_000
+CONTEXTS = 5_000
 TO_A = (Reference("a", "a", 1),)
 """A schema that refers to the first one."""
 
@@ -190,6 +191,10 @@ async def large_registry(directory: Path) -> AsyncIterator[str]:
         VersionEntry("many", number, number + 100, SchemaText("AVRO", f'"m{number}"', TO_A))
         for number in range(1, VERSIONS)
     ]
+    entries += [
+        VersionEntry(f":.c{number}:a", 1, 1, SchemaText("AVRO", '"int"'))
+        for number in range(CONTEXTS)
+    ]
     for start in range(0, len(entries), 1000):
         batch = [Record(0, 1, *encode(entry)) for entry in entries[start : start + 1000]]
         await node.inspector.append(partition, batch)
@@ -213,6 +218,8 @@ CALLS = (
     ("GET", "/subjects/a/versions/1/referencedby", None),
     ("GET", "/schemas/ids/2/subjects", None),
     ("GET", "/schemas/ids/2/versions?subject=s000050", None),
+    ("GET", "/schemas/ids/1?subject=nowhere", None),
+    ("GET", "/contexts", None),
     ("POST", "/subjects/many", posted('"m7"')),
     ("POST", "/subjects/many/versions", posted('"double"')),
     ("POST", "/compatibility/subjects/many/versions", posted('"double"')),

@@ -77,6 +77,7 @@ def test_context_has_ids_of_its_own() -> None:
     assert state.id_of(".c", LONG) == 1
     assert state.id_of(".c", INT) is None
     assert state.contexts == {".", ".c"}
+    assert state.context_names == [".", ".c"]
 
 
 def test_schema_of_two_subjects_stays_until_the_last_goes() -> None:
