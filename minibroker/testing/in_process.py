@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.broker.config.topic_option import parse_topic
 from minibroker.broker.config.values import RELEASE_KEY
-from minibroker.kafka.errors import ConfigError
 from minibroker.rig.clock import MovableClock, TestClock
 from minibroker.testing.acls import authorizer_settings
 from minibroker.testing.failure_watch import Watched, fault_snapshots
@@ -75,7 +74,9 @@ class InProcess(Watched):
         self._acls = None if acls is None else [rule.to_acl() for rule in acls]
         self._has_registry = registry
         if registry:
-            _check_registry()
+            from minibroker.registry import check_libraries  # noqa: PLC0415  only who asks pays
+
+            check_libraries("registry=True")
         self._clock = MovableClock()
         self.clock = TestClock(self._clock, self.call)
         """The time of all brokers: `broker.clock.advance(minutes=10)`."""
@@ -248,16 +249,6 @@ class InProcess(Watched):
         if self._certificates is not None:
             shutil.rmtree(self._certificates, ignore_errors=True)
             self._certificates = None
-
-
-def _check_registry() -> None:
-    """Raise ConfigError where a library of the registry is missing."""
-    try:
-        import minibroker.registry.service  # noqa: F401, PLC0415  only who asks pays
-    except ModuleNotFoundError as error:
-        raise ConfigError(
-            f"registry=True needs {error.name}: pip install 'minibroker[registry]'"
-        ) from error
 
 
 def _running(node: Node) -> AppBroker | None:

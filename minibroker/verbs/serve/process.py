@@ -197,9 +197,9 @@ async def _start(
     nothing is left running.
     """
     if options.registry is not None:
-        from minibroker.verbs.serve.registries import check_libraries  # noqa: PLC0415  for --registry only
+        from minibroker.registry import check_libraries  # noqa: PLC0415  for --registry only
 
-        check_libraries()
+        check_libraries("--registry")
     if config.broker_id == GENERATED_ID:
         config = await _with_id(config)
     broker = _make(config, options)

@@ -15,16 +15,6 @@ if TYPE_CHECKING:
     from minibroker.registry.service import RegistryService
 
 
-def check_libraries() -> None:
-    """Raise ConfigError where a library of the registry is missing."""
-    try:
-        import minibroker.registry.service  # noqa: F401, PLC0415  for --registry only
-    except ModuleNotFoundError as error:
-        raise ConfigError(
-            f"--registry needs {error.name}: pip install 'minibroker[registry]'"
-        ) from error
-
-
 async def start_registries(
     members: Sequence[Any], options: RegistryOptions
 ) -> list[RegistryService]:
