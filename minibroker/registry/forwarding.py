@@ -72,7 +72,7 @@ class Forwarding:
         try:
             async with asyncio.timeout(TIMEOUT_S):
                 return await self._exchange(url, request, body)
-        except (OSError, UnicodeError, h11.ProtocolError, asyncio.IncompleteReadError) as error:
+        except (OSError, ValueError, h11.ProtocolError, asyncio.IncompleteReadError) as error:
             raise forward_failed(
                 f"the registry of broker {broker_id} at {url} does not answer:"
                 f" {error or type(error).__name__}"
@@ -92,7 +92,7 @@ class Forwarding:
         return data.decode("ascii", "replace")
 
     async def _exchange(self, url: str, request: HttpRequest, body: bytes | bytearray) -> Response:
-        """Raises OSError, h11.ProtocolError."""
+        """Raises OSError, h11.ProtocolError; ValueError for a URL that is none."""
         parts = urlsplit(url)
         reader, writer = await asyncio.open_connection(
             parts.hostname,
