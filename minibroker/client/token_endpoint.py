@@ -107,7 +107,7 @@ class TokenRequest(NamedTuple):
             raise
         except HTTPException as error:
             raise TokenFetchError(f"{self.url}: {error!r}") from error
-        except OSError as error:
+        except (OSError, UnicodeError) as error:  # UnicodeError: of IDNA, for the host
             raise TokenFetchError(f"{self.url}: {error}") from error
         finally:
             connection.close()

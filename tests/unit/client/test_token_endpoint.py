@@ -137,6 +137,12 @@ def test_a_provider_that_is_not_there_is_named() -> None:
     assert not caught.value.is_final
 
 
+def test_a_provider_whose_host_is_no_name_is_named() -> None:
+    request = TokenRequest("http://a..b/", None, dict, None, 1, 1)
+    with pytest.raises(TokenFetchError, match=r"http://a\.\.b/: "):
+        request.send()
+
+
 def test_tries_end_when_the_time_for_them_is_over(provider: TokenProvider) -> None:
     clock = ManualClock()
     tries = TokenEndpoint(
