@@ -207,7 +207,7 @@ class LogMoves:
         """Begin the next round, or the end."""
         if self._moves.get(name) is not move:
             return
-        if move.log.place.is_deleted or not self._logs.is_live(move.destination):
+        if self._is_in_vain(move):
             self._give_up(name)
             return
         old_size_bytes = move.size_bytes
@@ -230,6 +230,10 @@ class LogMoves:
 
         self._workers.of(move.destination).run_then(copy, done)
 
+    def _is_in_vain(self, move: LogMove) -> bool:
+        """Return whether the log has gone, or the directory to which it moves."""
+        return move.log.place.is_deleted or not self._logs.is_live(move.destination)
+
     def _wait(self, name: TopicPartition, move: LogMove, ahead_bytes: float) -> None:
         """Take the next step once the limit allows the bytes that were copied ahead of it. It looks
         again from time to time: the limit may be altered.
@@ -238,7 +242,7 @@ class LogMoves:
             return
         bytes_per_s, clock = self._bytes_per_s(), self._logs.clock
         delay_ms = ahead_bytes / bytes_per_s * 1000
-        if delay_ms < 1:
+        if delay_ms < 1 or self._is_in_vain(move):
             self._step(name, move)
             return
         began_s = clock.monotonic_s()

@@ -308,6 +308,22 @@ async def test_a_topic_that_is_deleted_ends_its_move(log_moves_rig: LogMovesRig)
     assert log_moves_rig.logs.logs == {}
 
 
+async def test_a_topic_that_is_deleted_ends_its_move_that_waits(
+    log_moves_rig: LogMovesRig,
+) -> None:
+    for _ in range(3):
+        log_moves_rig.append(b"x" * 1_000_000)
+    log_moves_rig.manager.commit()
+    log_moves_rig.rate = 1
+    log_moves_rig.moves.alter(NAME, log_moves_rig.paths[1])
+    await log_moves_rig.settle()
+    log_moves_rig.delete("t")
+    log_moves_rig.clock.advance(1_000)
+    await log_moves_rig.settle()
+    assert log_moves_rig.moves.in_directory(log_moves_rig.paths[1]) == []
+    assert not list(log_moves_rig.logs.disk.files.list_directories(log_moves_rig.paths[1]))
+
+
 async def test_a_topic_that_is_made_again_during_its_move_moves_anew(
     log_moves_rig: LogMovesRig,
 ) -> None:
