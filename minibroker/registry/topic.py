@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from minibroker.broker.app import Broker
     from minibroker.broker.cluster.image import TopicImage
     from minibroker.broker.partitions.partition import Partition
+    from minibroker.broker.storage.partition_directory import PartitionDirectory
     from minibroker.registry.entries import Entry
 
 logger = logging.getLogger(__name__)
@@ -83,6 +84,9 @@ class SchemasTopic:
         self._broker_now = broker
         self.state = RegistryState()
         self._topic_id = b""
+        self._generation: tuple[PartitionDirectory | None, int] = (None, 0)
+        """The directory of the log that is read, and how often it had been truncated: what was read
+        may be gone then, and other records may have its offsets."""
         self._next_offset = 0
         self._committed_offset = 0
         """The leader said that all in-sync replicas have the records before it."""
@@ -112,8 +116,11 @@ class SchemasTopic:
             partition = broker.partitions.replica(TOPIC, 0)
             if partition is None or not partition.has_log:
                 return Elsewhere(image.partitions[0].leader)
-            if image.topic_id != self._topic_id or self._next_offset > partition.log_end_offset:
+            place = partition.log.place
+            generation = (place, place.generation)
+            if image.topic_id != self._topic_id or generation != self._generation:
                 self._begin_anew(image.topic_id)
+                self._generation = generation
             try:
                 await self._read_on(partition)
             except (KafkaError, CorruptionError) as error:
