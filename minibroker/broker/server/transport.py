@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.broker.handlers.common.context import RequestContext
 from minibroker.broker.server.connection import Connection, ConnectionState, Event
-from minibroker.broker.server.direct_socket import DirectSocket
 from minibroker.broker.server.write_queue import TURN_BYTES, WriteQueue
 from minibroker.kafka.ids import ANONYMOUS
 
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from minibroker.broker.security.sasl.mechanisms import Mechanisms
     from minibroker.broker.server.answers import Run, WaitingRequest
     from minibroker.broker.server.connections import Connections
+    from minibroker.broker.server.direct_socket import DirectSocket
     from minibroker.broker.server.sasl_gate import SaslGate
     from minibroker.broker.timers import Timer
 
@@ -117,8 +117,8 @@ class ClientTransport(asyncio.BufferedProtocol):
         self._write_queue: WriteQueue | None = None
         """The rest of a large answer. Nothing is handled before it is written."""
         self._direct_socket: DirectSocket | None = None
-        """Constant from `connection_made` on. None with TLS, and where the system does not send out
-        of a file."""
+        """Made for the first large answer; None with TLS, and where the system does not send out of
+        a file."""
         self._is_paused = False
         """True while the transport holds so much that it takes no more."""
         self._unsent_bytes = 0
@@ -134,8 +134,6 @@ class ClientTransport(asyncio.BufferedProtocol):
         assert isinstance(transport, asyncio.Transport) or hasattr(transport, "writelines")
         self._transport = transport  # type: ignore[assignment]
         self._transport.set_write_buffer_limits(high=WRITE_HIGH_WATER_BYTES)
-        if not self._has_tls:
-            self._direct_socket = self._socket_below(self._transport)
         self._context = RequestContext(
             services=self._connections.services,
             listener=self.listener,
@@ -160,6 +158,8 @@ class ClientTransport(asyncio.BufferedProtocol):
         stream = transport.get_extra_info("socket")
         if stream is None or not disk.files.can_send:
             return None
+        from minibroker.broker.server.direct_socket import DirectSocket  # noqa: PLC0415  for large answers only
+
         return DirectSocket(transport, stream.fileno(), disk)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -367,16 +367,16 @@ class ClientTransport(asyncio.BufferedProtocol):
             self._write_queue.add(buffers)
         elif len(buffers) == 1 and len(buffers[0]) <= TURN_BYTES:
             self._transport.write(buffers[0])
-        elif self._direct_socket is not None or sum(map(len, buffers)) > TURN_BYTES:
+        else:
             outgoing = WriteQueue()
             outgoing.add(buffers)
+            if self._direct_socket is None and not self._has_tls:
+                self._direct_socket = self._socket_below(self._transport)
             self._write_some(outgoing)
             if outgoing.size_bytes:
                 self._write_queue = outgoing
                 self.connection.peer_takes = False
                 self._connections.loop.call_soon(self._write_turn)
-        else:
-            self._transport.writelines(buffers)
 
     def _write_some(self, outgoing: WriteQueue) -> None:
         """Write what one turn of the loop may write, as far as it goes out of files."""

@@ -25,9 +25,9 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final, Protocol
 
 from minibroker.broker.storage.files import MAP_GRANULARITY, Files, Map
-from minibroker.broker.storage.slice_places import SlicePlaces
 
 if TYPE_CHECKING:
+    from minibroker.broker.storage.slice_places import SlicePlaces
     from minibroker.broker.worker import Runner
     from minibroker.kafka.errors import MinibrokerError
 
@@ -150,10 +150,10 @@ class Windows:
         "_given_up",
         "_lock",
         "_open",
+        "_places",
         "_worker",
         "limit_bytes",
         "mapped_bytes",
-        "places",
     )
 
     def __init__(self, files: Files, worker: Runner, limit_bytes: int = MAPPED_BYTES_MAX) -> None:
@@ -166,8 +166,17 @@ class Windows:
         # Held while one of those is closed, and while a cut looks for its own.
         self.limit_bytes = limit_bytes
         self.mapped_bytes = 0
-        self.places = SlicePlaces()
-        """Constant. The places of slices that are in use."""
+        self._places: SlicePlaces | None = None
+        """Made with the first slice that is noted."""
+
+    @property
+    def places(self) -> SlicePlaces:
+        """Return the places of the slices that are in use."""
+        if self._places is None:
+            from minibroker.broker.storage.slice_places import SlicePlaces  # noqa: PLC0415  for large reads only
+
+            self._places = SlicePlaces()
+        return self._places
 
     def slice(self, path: str, handle: int, position: int, size: int, file_size: int) -> memoryview:
         """`size` bytes from `position` of the open file, which must have `file_size` ≥ their end.
@@ -212,7 +221,8 @@ class Windows:
 
     def forget(self, path: str) -> None:
         """Give up every window of a file that is renamed or removed."""
-        self.places.forget(path)
+        if self._places is not None:
+            self._places.forget(path)
         for key in [key for key in self._open if key[0] == path]:
             self._give_up(self._open.pop(key))
 
