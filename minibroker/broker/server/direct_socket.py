@@ -13,17 +13,16 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final
 
+from minibroker.broker.server.write_queue import COPIED_BYTES_MAX
+
 if TYPE_CHECKING:
     import asyncio
 
-    from minibroker.broker.server.write_queue import Buffer, WriteQueue
+    from minibroker.broker.server.write_queue import WriteQueue
     from minibroker.broker.storage.disk import Disk
 
 TURN_BYTES: Final = 2 << 20
 """Bytes of one turn of the loop, at most. One megabyte takes some 0.1 ms."""
-COPIED_BYTES_MAX: Final = 64 << 10
-"""Bytes of no file that are written here, at most: the header of an answer, and what is between
-its records."""
 
 
 class DirectSocket:
@@ -49,23 +48,22 @@ class DirectSocket:
         room = TURN_BYTES
         while queue.size_bytes and room > 0:
             buffer, start = queue.first
-            size_bytes = len(buffer) - start
-            count = self._write(buffer, start, min(size_bytes, room))
+            place = self._disk.place_of(buffer)
+            try:
+                if place is not None:
+                    handle, position = place
+                    size_bytes = min(len(buffer) - start, room)
+                    count = self._disk.files.send(
+                        self._socket_fd, handle, position + start, size_bytes
+                    )
+                else:
+                    buffers = queue.front(min(COPIED_BYTES_MAX, room))
+                    size_bytes = sum(map(len, buffers))
+                    count = os.writev(self._socket_fd, buffers) if buffers else 0
+            except OSError:
+                return True  # the socket is full, or the transport meets the error, too
             queue.drop(count)
             room -= count
-            if count < size_bytes and room > 0:
+            if count < size_bytes or not count:
                 return True
         return False
-
-    def _write(self, buffer: Buffer, start: int, size_bytes: int) -> int:
-        """Write bytes from `start` on; return how many the socket took."""
-        place = self._disk.place_of(buffer)
-        try:
-            if place is not None:
-                handle, position = place
-                return self._disk.files.send(self._socket_fd, handle, position + start, size_bytes)
-            if size_bytes <= COPIED_BYTES_MAX:
-                return os.write(self._socket_fd, memoryview(buffer)[start:])
-        except OSError:
-            return 0  # the socket is full, or the transport meets the error, too
-        return 0

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.broker.handlers.common.context import RequestContext
 from minibroker.broker.server.connection import Connection, ConnectionState, Event
-from minibroker.broker.server.write_queue import TURN_BYTES, WriteQueue
+from minibroker.broker.server.write_queue import COPIED_BYTES_MAX, TURN_BYTES, WriteQueue
 from minibroker.kafka.ids import ANONYMOUS
 
 if TYPE_CHECKING:
@@ -367,6 +367,8 @@ class ClientTransport(asyncio.BufferedProtocol):
             self._write_queue.add(buffers)
         elif len(buffers) == 1 and len(buffers[0]) <= TURN_BYTES:
             self._transport.write(buffers[0])
+        elif max(map(len, buffers)) <= COPIED_BYTES_MAX and sum(map(len, buffers)) <= TURN_BYTES:
+            self._transport.writelines(buffers)
         else:
             outgoing = WriteQueue()
             outgoing.add(buffers)

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 
     Buffer = bytes | bytearray | memoryview
 
+BUFFERS_MAX: Final = 1024
+"""Linux takes at most this many buffers in one write (IOV_MAX)."""
+COPIED_BYTES_MAX: Final = 64 << 10
+"""Buffers up to this size have no place in a file (`storage.segment.COPY_BYTES_MAX`). So many bytes
+between slices that have one are written with one call."""
 TURN_BYTES: Final = 576 << 10
 """More than half of the megabyte that a Fetch most often asks for: it leaves in two turns."""
 
@@ -49,13 +54,27 @@ class WriteQueue:
         """
         return self._buffers[0], self._start
 
+    def front(self, bytes_max: int) -> list[Buffer]:
+        """Return the next buffers that fit into `bytes_max` whole, few enough for one call of the
+        system. They stay.
+        """
+        buffers: list[Buffer] = []
+        start = self._start
+        for buffer in self._buffers:
+            bytes_max -= len(buffer) - start
+            if bytes_max < 0 or len(buffers) == BUFFERS_MAX:
+                break
+            buffers.append(memoryview(buffer)[start:] if start else buffer)
+            start = 0
+        return buffers
+
     def drop(self, count: int) -> None:
-        """Forget the next `count` bytes, not more than the first buffer has: they have left."""
-        self._start += count
+        """Forget the next `count` bytes: they have left."""
         self.size_bytes -= count
-        if self._start == len(self._buffers[0]):
-            self._buffers.popleft()
-            self._start = 0
+        count += self._start
+        while self._buffers and count >= len(self._buffers[0]):
+            count -= len(self._buffers.popleft())
+        self._start = count
 
     def take(self, bytes_max: int = TURN_BYTES) -> list[Buffer]:
         """Return the next bytes, `bytes_max` at most, and forget them."""

@@ -53,6 +53,7 @@ class SlicePlaces:
 
     def forget(self, path: str) -> None:
         """Forget the places in a file that is cut, renamed or removed: other bytes may be there."""
-        for key, place in list(self._places.items()):
+        # A copy takes no step in which the collector could drop a slice; a list of items does.
+        for key, place in self._places.copy().items():
             if place[1] == path:
                 self._places.pop(key, None)

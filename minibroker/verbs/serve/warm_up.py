@@ -55,6 +55,8 @@ MODULES: Final = (
     "minibroker.kafka.records.message_set",
     "minibroker.kafka.records.conversion",
     "minibroker.broker.storage.log_reads",
+    "minibroker.broker.storage.slice_places",
+    "minibroker.broker.server.direct_socket",
     "minibroker.broker.storage.retention",
     "minibroker.broker.partitions.role",
     "minibroker.broker.partitions.replica_progress",

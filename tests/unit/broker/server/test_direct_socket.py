@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from minibroker.broker.server import direct_socket
-from minibroker.broker.server.direct_socket import COPIED_BYTES_MAX, DirectSocket
-from minibroker.broker.server.write_queue import WriteQueue
+from minibroker.broker.server.direct_socket import DirectSocket
+from minibroker.broker.server.write_queue import BUFFERS_MAX, COPIED_BYTES_MAX, WriteQueue
 from minibroker.broker.storage.disk import Disk
 from minibroker.broker.storage.files import Files
-from tests.support.record_requests import fetch_from, produce_values
+from tests.support.record_requests import asking, fetch_from, part, produce_values
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
@@ -155,6 +155,40 @@ def test_a_turn_has_a_bound(records: Slice, monkeypatch: pytest.MonkeyPatch) -> 
     assert records.queue.size_bytes == len(CONTENT) - 5 - 10_000
 
 
+def test_a_turn_has_its_bound_with_bytes_of_no_file_behind_a_slice(
+    records: Slice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(direct_socket, "TURN_BYTES", 1 << 20)
+    part = records.disk.slice(records.path, 5, (1 << 20) - 100, len(CONTENT))
+    records.disk.note_slice(part, records.path, 5)
+    records.queue.add((part, bytes(300), part))
+    size_bytes = records.queue.size_bytes
+    records.direct_socket.write_from(records.queue)
+    assert size_bytes - records.queue.size_bytes <= 1 << 20
+
+
+def test_short_buffers_between_slices_leave_with_one_call(
+    records: Slice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A call for each would hold the loop for milliseconds, and be a packet each."""
+    calls: list[int] = []
+    writev = os.writev
+
+    def note(socket_fd: int, buffers: list[bytes]) -> int:
+        calls.append(len(buffers))
+        return writev(socket_fd, buffers)
+
+    monkeypatch.setattr(os, "writev", note)
+    short = [b"%06d" % number for number in range(BUFFERS_MAX + 100)]
+    part = records.disk.slice(records.path, 5, 100_000, len(CONTENT))
+    records.disk.note_slice(part, records.path, 5)
+    records.queue.add((*short, part, *short[:3]))
+    assert records.direct_socket.write_from(records.queue) is False
+    assert calls == [BUFFERS_MAX, 100, 3]
+    content = b"".join((*short, part, *short[:3]))
+    assert records.receive(len(content)) == content
+
+
 @pytest.mark.parametrize("size_bytes", [COPIED_BYTES_MAX, COPIED_BYTES_MAX + 1])
 def test_large_bytes_of_no_file_are_left_to_the_transport(records: Slice, size_bytes: int) -> None:
     records.queue.add((bytes(size_bytes), TAIL))
@@ -225,6 +259,27 @@ async def test_a_fetch_goes_out_of_the_file_and_holds_what_the_file_has(
     assert sends.counts
     assert not running.partitions.disk.windows.places
     assert 0 < max(sends.counts) <= len(records)
+
+
+async def test_an_answer_of_many_short_slices_is_for_the_transport(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[int] = []
+    monkeypatch.setattr(os, "writev", lambda _, buffers: calls.append(len(buffers)) or 0)
+    running = await serve()
+    await running.create_topic("t", 20)
+    async with await running.connect() as client:
+        for partition in range(20):
+            await client.call(produce_values("t", bytes(10_000), index=partition), 9)
+        fetch = asking(
+            *(part(partition, offset=0, max_bytes=50_000_000) for partition in range(20)),
+            topic="t",
+            max_bytes=50_000_000,
+        )
+        answer = await client.call(fetch, 11)
+        parts = answer.responses[0].partitions
+        assert [len(part_read.records) > 10_000 for part_read in parts] == [True] * 20
+    assert calls == []
 
 
 async def test_an_answer_keeps_its_place_among_others_of_its_connection(

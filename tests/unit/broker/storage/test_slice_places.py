@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 from minibroker.broker.storage.slice_places import SlicePlaces
 
 
@@ -42,3 +44,35 @@ def test_the_slices_of_a_file_that_changes_have_no_place() -> None:
     assert places.place_of(other) == ("b", 3)
     del first, second, other
     assert not places
+
+
+class Ring:
+    """Refers to itself and to a slice, which goes when the collector comes."""
+
+    def __init__(self, view: memoryview) -> None:
+        self.view = view
+        self.ring = self
+
+
+def test_a_slice_that_the_collector_drops_meanwhile_is_no_error() -> None:
+    """The collector may come with any object that is made, so within `forget`, too."""
+    content = memoryview(bytes(10_000))
+    threshold = gc.get_threshold()
+    for allocations in range(0, 700, 50):
+        gc.disable()
+        places = SlicePlaces()
+        views = [content[position:] for position in range(800)]
+        for position, view in enumerate(views):
+            places.note(view, "a", position)
+        gc.collect()
+        ring = Ring(content[1:])
+        places.note(ring.view, "b", 1)
+        del ring
+        objects = [Ring(content) for _ in range(allocations)]
+        try:
+            gc.enable()
+            places.forget("c")
+        finally:
+            gc.set_threshold(*threshold)
+        assert len(places) in (800, 801)
+        del objects, view
