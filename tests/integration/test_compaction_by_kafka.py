@@ -127,11 +127,22 @@ class Author:
         return key, b"value " * self.chance.choice((1, 5, 30))
 
 
-def topic(format_version: str = "2.8", timestamp_type: str = "CreateTime") -> TopicConfig:
+def topic(
+    format_version: str = "2.8", timestamp_type: str = "CreateTime", policy: str = "delete"
+) -> TopicConfig:
     values = {name.replace(".", "_"): value for name, value in SETTINGS.items()}
-    # Keyless records are refused in a compacted topic; the policy came later, so to speak.
-    values |= {"cleanup_policy": "delete", "message_format_version": format_version}
+    values |= {"cleanup_policy": policy, "message_format_version": format_version}
     return config(**values, message_timestamp_type=timestamp_type)
+
+
+def compact_once(log: PartitionLog, now_ms: int = NOW_MS) -> None:
+    """Run a round while the policy is `compact`. Keyless records are refused in such a topic: they
+    came while the policy was another one, and more of them may come.
+    """
+    settings, compacted = log.config, topic(policy="compact")
+    log.update_config(compacted, AppendRules(compacted))
+    compact(log, now_ms)
+    log.update_config(settings, AppendRules(settings))
 
 
 class Compacted(NamedTuple):
@@ -168,7 +179,7 @@ def live(path: Path, seed: int) -> list[Compacted]:
         now_ms = NOW_MS + number * DAY_MS
         first_dirty = facts_of(log).checkpoint or 0
         settings = "\t".join(f"{key}={value}" for key, value in SETTINGS.items())
-        compact(log, now_ms)
+        compact_once(log, now_ms)
         assert log.clean_offset is not None
         rounds.append(
             Compacted(
@@ -288,7 +299,7 @@ def crashed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Crashed]:
     flush(log)
     old_log = path / "before"
     shutil.copytree(log.directory, old_log)
-    compact(log)
+    compact_once(log)
     manager.close()
     directories: dict[str, tuple[Path, Path]] = {}
     for name, step in STEPS.items():
