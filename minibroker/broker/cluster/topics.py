@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
 NAME_LENGTH_MAX: Final = 249
 """Leaves room for `-<partition>` and a deletion suffix in a 255 byte directory name."""
+LEADERS_S: Final = 30.0
+"""Longest wait for the leaders of new partitions, in seconds, where another broker gives them."""
 _LEGAL_NAME: Final = r"[a-zA-Z0-9._-]+"
 
 
@@ -363,7 +365,7 @@ class Topics:
             else:
                 await self._context.updater.apply_topic(new_topic)
         if not self._election.is_controller:
-            await self.wait_for_leaders(name, 30.0)
+            await self.wait_for_leaders(name, LEADERS_S)
         return self._context.updater.image.topics.get(name, new_topic)
 
     # Deleting
