@@ -236,14 +236,7 @@ class ListeningSocket:
 
     def _new_connection(self, host: str, port: int) -> ClientTransport | TlsTransport:
         """Return the protocol of a socket that was accepted."""
-        client = ClientTransport(
-            self._connections,
-            self.listener,
-            host,
-            port,
-            self._mechanisms,
-            has_tls=self.tls is not None,
-        )
+        client = ClientTransport(self._connections, self.listener, host, port, self._mechanisms)
         if self.tls is None:
             return client
         from minibroker.broker.server.tls_transport import TlsTransport  # noqa: PLC0415  as ListenerTls

@@ -50,7 +50,6 @@ class ClientTransport(asyncio.BufferedProtocol):
         "_direct_socket",
         "_dispatcher",
         "_gate",
-        "_has_tls",
         "_is_paused",
         "_mechanisms",
         "_task",
@@ -76,8 +75,6 @@ class ClientTransport(asyncio.BufferedProtocol):
         host: str,
         port: int,
         mechanisms: Mechanisms | None = None,
-        *,
-        has_tls: bool = False,
     ) -> None:
         """Take `mechanisms`, those of a SASL listener."""
         self._connections = connections
@@ -87,8 +84,6 @@ class ClientTransport(asyncio.BufferedProtocol):
         self._dispatcher = connections.dispatcher
         """Constant."""
         self._turns = connections.turns
-        """Constant."""
-        self._has_tls = has_tls
         """Constant."""
         self._gate: SaslGate | None = None
         """Loop. On a SASL listener, it takes frames until the client is known."""
@@ -152,15 +147,17 @@ class ClientTransport(asyncio.BufferedProtocol):
         self._connected_s = self.last_active_s = self._connections.loop.time()
         self._connections.add(self)
 
-    def _socket_below(self, transport: asyncio.Transport) -> DirectSocket | None:
-        """Return what writes past the transport, None where nothing can."""
+    def _socket_below(self) -> DirectSocket | None:
+        """Return what writes past the transport, None where nothing can, or with TLS."""
         disk = self._connections.services.partitions.disk
-        stream = transport.get_extra_info("socket")
-        if stream is None or not disk.files.can_send:
+        if self.listener.security_protocol.uses_tls or not disk.files.can_send:
+            return None
+        stream = self._transport.get_extra_info("socket")
+        if stream is None:
             return None
         from minibroker.broker.server.direct_socket import DirectSocket  # noqa: PLC0415  for large answers only
 
-        return DirectSocket(transport, stream.fileno(), disk)
+        return DirectSocket(self._transport, stream.fileno(), disk)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.connection.apply(Event.CLOSE)
@@ -372,8 +369,8 @@ class ClientTransport(asyncio.BufferedProtocol):
         else:
             outgoing = WriteQueue()
             outgoing.add(buffers)
-            if self._direct_socket is None and not self._has_tls:
-                self._direct_socket = self._socket_below(self._transport)
+            if self._direct_socket is None:
+                self._direct_socket = self._socket_below()
             self._write_some(outgoing)
             if outgoing.size_bytes:
                 self._write_queue = outgoing
