@@ -59,8 +59,6 @@ BATCH_BYTES: Final = 4 << 10
 """Bytes of keys and values of one batch that is written; a larger record is alone. More would hold
 the loop for more than a slice.
 """
-REPLICATED_S: Final = 10.0
-"""Longest wait until replicas have records that were written."""
 
 
 class _Place:
@@ -386,20 +384,8 @@ class TopicWriting:
         partitions_of(self._nodes, self._topic, index)
         node, partition = led_partition(self._nodes, self._topic, index)
         first_offset = await node.inspector.append(partition, [record for _, record in batch])
-        await self._until_replicated(partition, first_offset + len(batch))
         for offset, (number, _) in enumerate(batch, first_offset):
             self._written[number] = WrittenView(partition=index, offset=offset)
-
-    async def _until_replicated(self, partition: Partition, end_offset: int) -> None:
-        """Wait until all replicas in sync have the records, as with acks=all. Raises HttpError."""
-        try:
-            await self._nodes.until(
-                lambda: partition.high_watermark >= end_offset,
-                f"the replicas of {partition} have the records",
-                REPLICATED_S,
-            )
-        except TimeoutError as error:
-            raise HttpError(HTTPStatus.GATEWAY_TIMEOUT, f"{error}; they are written") from None
 
 
 def _fields_of(text: msgspec.Raw, number: int) -> dict[str, Any]:

@@ -40,6 +40,7 @@ _STATUSES: Final = {
     ErrorCode.INVALID_PARTITIONS: HTTPStatus.BAD_REQUEST,
     ErrorCode.INVALID_REPLICATION_FACTOR: HTTPStatus.BAD_REQUEST,
     ErrorCode.INVALID_REQUEST: HTTPStatus.BAD_REQUEST,
+    ErrorCode.REQUEST_TIMED_OUT: HTTPStatus.GATEWAY_TIMEOUT,
 }
 """Status of an error of Kafka; one that may pass by itself is a conflict."""
 

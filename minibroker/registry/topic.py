@@ -246,7 +246,7 @@ class SchemasTopic:
         if self._inspector is None or self._inspector[0] is not broker:
             self._inspector = (broker, Inspector(broker))
         try:
-            return len(records) + await self._inspector[1].append(partition, records)
+            return len(records) + await self._inspector[1].append_here(partition, records)
         except KafkaError as error:
             if error.code in _LOST and is_first:
                 raise LostLeadershipError from None

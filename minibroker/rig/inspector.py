@@ -38,6 +38,8 @@ EVERY_ACL: Final = AclFilter(
 )
 _BATCH_BYTES: Final = 16 << 10
 """Bytes of values in one batch, like `batch.size` of Java's producer; a larger value is alone."""
+REPLICATED_S: Final = 10.0
+"""Longest wait until the replicas in sync have records that were written."""
 _RECORD_BYTES_AROUND: Final = 32
 """Bytes of a small record beside its value: lengths, deltas, a short key."""
 
@@ -50,6 +52,11 @@ class _Claim:
         self.base_offset = -1
         self.log_append_time_ms = -1
         self.log_start_offset = -1
+
+    def check(self, sentence: str) -> None:
+        """Raises KafkaError, with the sentence, where the claim does not hold."""
+        if self.error_code:
+            raise KafkaError(ErrorCode(self.error_code), sentence)
 
 
 class TopicProgress(ClusterListener):
@@ -191,19 +198,41 @@ class Inspector:
     async def append(self, partition: Partition, records: list[Record]) -> int:
         """Write one batch, as a client with acks=all; return the offset of its first record.
 
-        Raises KafkaError.
+        Raises KafkaError. Where replicas lack the batch after `REPLICATED_S` it is
+        REQUEST_TIMED_OUT, and the batch stays.
         """
         claim = _Claim()
-        appended = partition.append(
-            memoryview(build_batch(records)), ACKS_ALL, self._broker.clock.now_ms(), claim
-        )
-        self._partitions.commit()
-        synced = asyncio.get_running_loop().create_future()
-        self._partitions.appends.when_synced(synced.set_result)
+        first_offset, synced = self._write(partition, records, claim)
+        end_offset = first_offset + len(records)
+        replicas = partition.replicas
+        if replicas is not None and end_offset > partition.high_watermark:
+            # The wait begins in the step of the write: later this broker may lead no more.
+            await replicas.wait(end_offset, claim, int(REPLICATED_S * 1000))
         await synced
-        if claim.error_code:
-            raise KafkaError(ErrorCode(claim.error_code), f"{partition} was not written")
-        return appended.first_offset
+        claim.check(f"not every replica in sync of {partition} has offset {first_offset}")
+        return first_offset
+
+    async def append_here(self, partition: Partition, records: list[Record]) -> int:
+        """Write one batch to the disk of this broker alone; return the offset of its first record.
+
+        Raises KafkaError: nothing is written.
+        """
+        claim = _Claim()
+        first_offset, synced = self._write(partition, records, claim)
+        await synced
+        claim.check(f"{partition} was not written")
+        return first_offset
+
+    def _write(
+        self, partition: Partition, records: list[Record], claim: _Claim
+    ) -> tuple[int, asyncio.Future[bool]]:
+        """Return the offset of the first record, and what is done when the disk has the batch."""
+        batch = memoryview(build_batch(records))
+        appended = partition.append(batch, ACKS_ALL, self._broker.clock.now_ms(), claim)
+        self._partitions.commit()
+        synced: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._partitions.appends.when_synced(synced.set_result)
+        return appended.first_offset, synced
 
     async def wait_for(self, topic: str, count: int, timeout_s: float) -> list[TopicRecord]:
         """Return all records once there are `count`.

@@ -71,9 +71,11 @@ class Nodes:
         """Yield a client, connected."""
         client = KazooClient(self._address)
         client.start(WAIT_S)
-        yield client
-        client.stop()
-        client.close()
+        try:
+            yield client
+        finally:
+            client.stop()
+            client.close()
 
     def remove_topic(self, name: str) -> list[tuple[str, bytes]]:
         """Delete the nodes of a topic, the mark of no deletion; return them, parents first."""

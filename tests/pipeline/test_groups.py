@@ -28,8 +28,10 @@ def member(address: str, group: str, topic: str, **settings: str) -> Iterator[No
     consumer.subscribe([topic])
     while not consumer.assignment():
         consumer.poll(0.1)
-    yield
-    consumer.close()
+    try:
+        yield
+    finally:
+        consumer.close()
 
 
 def test_offsets_are_committed_for_a_group_without_members_alone(address: str, topic: str) -> None:

@@ -68,8 +68,10 @@ def serve_of(cluster: Cluster, number: int = 0) -> Iterator[Control]:
     api = ControlApi(cluster.node(number), None, cluster._nodes)
     server = HttpServer(api.begin)
     port = cluster._await(server.listen("127.0.0.1", 0))
-    yield Control(cluster.broker(number), api, port)  # type: ignore[arg-type]
-    cluster._await(server.close())
+    try:
+        yield Control(cluster.broker(number), api, port)  # type: ignore[arg-type]
+    finally:
+        cluster._await(server.close())
 
 
 @pytest.fixture

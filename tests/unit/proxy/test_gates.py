@@ -82,11 +82,13 @@ async def building() -> AsyncIterator[Building]:
     await building.gates.start()
     assert await building.gates.open_all([FIRST, OLD, OTHER]) is None
     building.gates.note_brokers(building.gates.first, {0: FIRST, 1: OLD, 2: OTHER}, NAMED_S)
-    yield building
-    building.gates.close()
-    await building.gates.finish()
-    for visitor in building.visitors:
-        visitor.transport.abort()
+    try:
+        yield building
+    finally:
+        building.gates.close()
+        await building.gates.finish()
+        for visitor in building.visitors:
+            visitor.transport.abort()
 
 
 async def test_the_listener_of_an_old_address_ends() -> None:

@@ -135,6 +135,27 @@ def test_a_topic_has_as_many_replicas_as_asked_for(cluster: Cluster) -> None:
         cluster.leader("single", 2)
 
 
+def test_a_record_written_without_a_client_is_committed() -> None:
+    """As with acks=all: the follower is paused, so this takes until it leaves the ISR."""
+    settings = {"replica.lag.time.max.ms": "500"}
+    with Cluster(2, topics=["t"], config=settings) as cluster:
+        cluster.make_leader(0, "t")
+        cluster.pause(1)
+        leader = cluster.broker(0)
+        assert leader.produce("t", "x").offset == 0
+        assert [record.text for record in leader.records("t")] == ["x"]
+
+
+def test_a_record_that_replicas_lack_is_an_error(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("minibroker.rig.inspector.REPLICATED_S", 0.05)
+    cluster.make_leader(0, "t")
+    cluster.pause(1)
+    with pytest.raises(KafkaError, match="REQUEST_TIMED_OUT: not every replica in sync of t-0 has"):
+        cluster.broker(0).produce("t", "x", partition=0)
+
+
 def test_wrong_use_is_told() -> None:
     with pytest.raises(ValueError, match="brokers=0: a cluster has one broker or more"):
         Cluster(0)
