@@ -48,6 +48,12 @@ class Recorder:
     def on_leadership(self, topic: TopicImage, partition: int) -> None:
         self.events.append(("leadership", topic.name, partition))
 
+    def on_steps_begin(self) -> None:
+        self.events.append(("steps begin",))
+
+    def on_steps_end(self) -> None:
+        self.events.append(("steps end",))
+
     def on_config_changed(self, entity_type: str, entity_name: str) -> None:
         self.events.append(("config", entity_type, entity_name))
 

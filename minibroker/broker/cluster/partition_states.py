@@ -98,15 +98,28 @@ class PartitionStates:
         if any(topic.partitions[index].partition_epoch < 0 for index in new_states):
             with suppress(NodeExists):  # partitions are added to a known topic
                 await self.multi([Create(paths.partitions(topic.name))])
-        write_size = STATES_PER_WRITE if self._context.tree.is_shared else STATES_PER_STEP
-        for part in _parts_of(new_states, write_size):
-            topic, states = await self._write(topic, rule, part)
-            for step in _parts_of(list(states), STATES_PER_STEP):
-                topic = with_states(topic, {index: states[index] for index in step})
-                self._context.updater.apply_states(topic, step)
-                if turn.is_over:
-                    await turn.pause()
+        await self._write_in_steps(topic, rule, new_states)
         return bool(new_states)
+
+    async def _write_in_steps(self, topic: TopicImage, rule: Rule, indexes: list[int]) -> None:
+        updater = self._context.updater
+        write_size = STATES_PER_WRITE if self._context.tree.is_shared else STATES_PER_STEP
+        is_begun = False
+        turn = TimeSlice()
+        try:
+            for part in _parts_of(indexes, write_size):
+                topic, states = await self._write(topic, rule, part)
+                if not is_begun and len(indexes) > STATES_PER_STEP:
+                    is_begun = True
+                    updater.begin_steps()
+                for step in _parts_of(list(states), STATES_PER_STEP):
+                    topic = with_states(topic, {index: states[index] for index in step})
+                    updater.apply_states(topic, step)
+                    if turn.is_over:
+                        await turn.pause()
+        finally:
+            if is_begun:
+                updater.end_steps()
 
     async def _write(
         self, topic: TopicImage, rule: Rule, indexes: list[int]

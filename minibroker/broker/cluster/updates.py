@@ -145,6 +145,14 @@ class ClusterListener:
     def on_leadership(self, topic: TopicImage, partition: int) -> None:
         """Hear that leader, leader epoch, ISR or replicas of a known partition changed."""
 
+    def on_steps_begin(self) -> None:
+        """Hear that the next changes of one topic belong together, until `on_steps_end`; others
+        have the loop in between.
+        """
+
+    def on_steps_end(self) -> None:
+        """Hear that the last of these changes is in the image, or that no more of them comes."""
+
     def on_config_changed(self, entity_type: str, entity_name: str) -> None:
         """Hear that an entity's config changed; at start, once for each that is not a topic's."""
 
@@ -434,6 +442,16 @@ class ImageUpdater:
             if index < old_count:
                 self._tell_leadership(topic, index)
         self._wake(topic.name)
+
+    def begin_steps(self) -> None:
+        """Tell the listeners that the next `apply_states` belong together, until `end_steps`."""
+        for listener in self.listeners:
+            _tell(listener.on_steps_begin)
+
+    def end_steps(self) -> None:
+        """Tell the listeners that all of the change is applied that will be."""
+        for listener in self.listeners:
+            _tell(listener.on_steps_end)
 
     def _put(self, topic: TopicImage) -> int:
         """Make this the topic of its name; tell listeners of the topic or of its new partitions.

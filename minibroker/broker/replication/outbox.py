@@ -90,12 +90,14 @@ class Outbox:
 
     __slots__ = (
         "_address",
+        "_hold_count",
         "_image",
         "_listener",
         "_on_offline",
         "_parcels",
         "_peers",
         "_protocol",
+        "_released",
         "_sleep",
         "_stopping_brokers",
         "_task",
@@ -135,6 +137,10 @@ class Outbox:
         self._parcels: list[_Parcel] = []
         """The oldest first; the one that is being sent is not among them."""
         self._wake = asyncio.Event()
+        self._hold_count = 0
+        self._released = asyncio.Event()
+        """Set while `_hold_count` is 0."""
+        self._released.set()
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     # Decisions.
@@ -176,6 +182,19 @@ class Outbox:
         self._wake.set()
         return parcel.done
 
+    def hold(self) -> None:
+        """Let no parcel leave before `release`: the next decisions belong together. A broker of
+        Kafka that hears of four partitions of eight shows its clients a topic of four.
+        """
+        self._hold_count += 1
+        self._released.clear()
+
+    def release(self) -> None:
+        """End one `hold`."""
+        self._hold_count -= 1
+        if not self._hold_count:
+            self._released.set()
+
     def _parcel(self) -> _Parcel:
         """Return the last parcel that has not left."""
         if not self._parcels:
@@ -205,6 +224,8 @@ class Outbox:
             await self._wake.wait()
             self._wake.clear()
             while self._parcels:
+                while self._hold_count:
+                    await self._released.wait()
                 parcel = self._parcels.pop(0)
                 try:
                     await self._send(parcel)

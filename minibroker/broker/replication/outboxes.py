@@ -66,6 +66,7 @@ class Outboxes(ClusterListener):
         "_cluster",
         "_config",
         "_copied_topics",
+        "_is_between_steps",
         "_outboxes",
         "_peers",
         "_sent_states",
@@ -82,6 +83,8 @@ class Outboxes(ClusterListener):
         """Topic → the last states that the outboxes got; empty while no broker hears all."""
         self._copied_topics: set[str] = set()
         """Topics whose list in `_known` is a copy, which may be changed."""
+        self._is_between_steps = False
+        """True while the outboxes hold, because the change of a topic is not complete."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     def begin(self) -> None:
@@ -158,6 +161,8 @@ class Outboxes(ClusterListener):
         )
         hears_all = self._hears_all(broker)
         recipient = self._outboxes[broker.id] = _Recipient(broker.epoch, outbox, hears_all)
+        if self._is_between_steps:
+            outbox.hold()
         if hears_all:
             outbox.greet()
             for topic in image.topics.values():
@@ -167,21 +172,26 @@ class Outboxes(ClusterListener):
 
     def _fill(self, outbox: Outbox, *, with_metadata: bool) -> Iterator[None]:
         """Tell the state of every partition, then the broker's roles, one partition a step. It has
-        no role before it knows every partition, as with Kafka.
+        no role before it knows every partition, as with Kafka, and nothing leaves before it is
+        told all.
         """
-        if with_metadata:
-            for name, _ in self._partitions():
+        outbox.hold()
+        try:
+            if with_metadata:
+                for name, _ in self._partitions():
+                    if not self._is_open(outbox):
+                        return
+                    outbox.greet()  # in each parcel: the metadata goes first
+                    outbox.tell_metadata(name)
+                    yield
+            for name, partition in self._partitions():
                 if not self._is_open(outbox):
                     return
-                outbox.greet()  # in each parcel: the metadata goes first
-                outbox.tell_metadata(name)
+                if outbox.broker_id in partition.replicas:
+                    outbox.tell_role(name, is_new=False)
                 yield
-        for name, partition in self._partitions():
-            if not self._is_open(outbox):
-                return
-            if outbox.broker_id in partition.replicas:
-                outbox.tell_role(name, is_new=False)
-            yield
+        finally:
+            outbox.release()
 
     def _is_open(self, outbox: Outbox) -> bool:
         """Return whether the broker of this outbox is still registered."""
@@ -227,6 +237,18 @@ class Outboxes(ClusterListener):
         self._run(work)
 
     # The image.
+
+    def on_steps_begin(self) -> None:
+        """Let no request leave that has a part of the change."""
+        self._is_between_steps = True
+        for recipient in self._outboxes.values():
+            recipient.outbox.hold()
+
+    def on_steps_end(self) -> None:
+        """Let the whole change leave."""
+        self._is_between_steps = False
+        for recipient in self._outboxes.values():
+            recipient.outbox.release()
 
     def on_topic_created(self, topic: TopicImage) -> None:
         """Tell the partitions that have a state."""

@@ -113,3 +113,23 @@ async def test_a_partition_whose_creation_broke_off_before_its_state(
     await cluster.start()
     assert [partition.leader for partition in cluster.image.topics["t"].partitions] == [0, 0]
     await cluster.close()
+
+
+async def test_a_change_that_breaks_off_has_no_more_steps(
+    cluster: Cluster, cluster_tree: Tree, heard: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Listeners that hold what they tell release it then."""
+    multi = cluster_tree.multi
+
+    async def fail_at_the_end(operations: Sequence[Operation]) -> list[str | int]:
+        if any(operation.path == paths.partition_state("t", 59) for operation in operations):
+            raise CoordinationError("the tree is away")
+        return await multi(operations)
+
+    monkeypatch.setattr(cluster_tree, "multi", fail_at_the_end)
+    with pytest.raises(CoordinationError):
+        await cluster.create_topic("t", 60)
+    created, begin, *led, end = heard.take()
+    assert (begin, end) == (("steps begin",), ("steps end",))
+    assert created == ("created", "t", 60)
+    assert 50 <= len(led) < 60

@@ -50,8 +50,9 @@ async def test_large_topic_is_created_in_steps(cluster: Cluster, heard: Recorder
     assert all(
         partition.leader == 0 and partition.partition_epoch == 0 for partition in topic.partitions
     )
-    created, *led = heard.take()
+    created, begin, *led, end = heard.take()
     assert created == ("created", "large", 600)
+    assert (begin, end) == (("steps begin",), ("steps end",))
     assert led == [("leadership", "large", index) for index in range(600)]
 
 

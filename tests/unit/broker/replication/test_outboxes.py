@@ -13,6 +13,7 @@ from minibroker.broker import slices
 from minibroker.broker.cluster import paths
 from minibroker.broker.cluster.codecs import encode_broker
 from minibroker.broker.cluster.image import BrokerInfo, Endpoint
+from minibroker.broker.cluster.partition_states import STATES_PER_WRITE
 from minibroker.broker.cluster.shared import SharedTree
 from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.replication import outboxes
@@ -278,6 +279,47 @@ async def test_others_have_their_turn_while_a_broker_that_comes_is_told_everythi
     await eventually(is_told)
     assert turns.stop() >= count
     await eventually(lambda: new_roles() == {("t", count - 1)})
+
+
+async def test_a_new_topic_is_told_as_a_whole(
+    controlled: Controlled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its partitions come into the image a few at a time, and others have a turn in between. A
+    broker of Kafka that hears of some of them shows its clients a topic that has no others.
+    """
+    await controlled.add_kafka()
+    controlled.peers.requests.clear()
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    count = 2 * STATES_PER_WRITE
+    names = [("t", index) for index in range(count)]
+    await controlled.cluster.create_topic(
+        "t", assignment={index: [KAFKA] for index in range(count)}
+    )
+    await controlled.until_told((ROLES, names), (METADATA, names))
+
+
+async def test_a_broker_that_comes_hears_of_whole_topics(
+    controlled: Controlled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await controlled.cluster.create_topic("t", 20)
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    await controlled.add_kafka()
+    await eventually(lambda: any(names for _, names in sent_requests(controlled)))
+    assert [len(names) for _, names in sent_requests(controlled) if names] == [20]
+
+
+async def test_a_broker_that_comes_between_the_steps_of_a_change_hears_of_all_behind_it(
+    controlled: Controlled,
+) -> None:
+    controlled.outboxes.on_steps_begin()
+    turns = Turns()
+    broker = BrokerInfo(KAFKA, (Endpoint("PLAINTEXT", "127.0.0.1", 9097),))
+    await controlled.tree.create(paths.broker(KAFKA), encode_broker(broker, 0))
+    await eventually(lambda: KAFKA in controlled.outboxes._outboxes and turns.count > 100)
+    assert controlled.peers.requests == []
+    controlled.outboxes.on_steps_end()
+    await controlled.until_told((METADATA, []))
+    turns.stop()
 
 
 async def test_a_broker_that_comes_has_no_role_before_it_knows_every_partition(
