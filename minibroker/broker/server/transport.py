@@ -21,7 +21,7 @@ from minibroker.broker.server.write_queue import COPIED_BYTES_MAX, TURN_BYTES, W
 from minibroker.kafka.ids import ANONYMOUS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from minibroker.broker.config.listeners import Listener
     from minibroker.broker.security.sasl.mechanisms import Mechanisms
@@ -365,7 +365,7 @@ class ClientTransport(asyncio.BufferedProtocol):
         elif len(buffers) == 1 and len(buffers[0]) <= TURN_BYTES:
             self._transport.write(buffers[0])
         elif max(map(len, buffers)) <= COPIED_BYTES_MAX and sum(map(len, buffers)) <= TURN_BYTES:
-            self._transport.writelines(buffers)
+            self._write_lines(buffers)
         else:
             outgoing = WriteQueue()
             outgoing.add(buffers)
@@ -381,7 +381,15 @@ class ClientTransport(asyncio.BufferedProtocol):
         """Write what one turn of the loop may write, as far as it goes out of files."""
         direct_socket = self._direct_socket
         if direct_socket is None or not direct_socket.is_free or direct_socket.write_from(outgoing):
-            self._transport.writelines(outgoing.take())
+            self._write_lines(outgoing.take())
+
+    def _write_lines(self, buffers: Iterable[Buffer]) -> None:
+        transport = self._transport
+        transport.writelines(buffers)
+        if not self._is_paused and transport.get_write_buffer_size() > WRITE_HIGH_WATER_BYTES:
+            # asyncio of Python 3.12.0 to 3.12.7 and 3.13.0 does not look behind `writelines`
+            # whether it holds too much. It does when it is told the limit.
+            transport.set_write_buffer_limits(high=WRITE_HIGH_WATER_BYTES)
 
     def _write_turn(self) -> None:
         """Write what one turn of the loop may write, unless the transport is full or lost."""
@@ -511,7 +519,7 @@ class ClientTransport(asyncio.BufferedProtocol):
         self.connection.apply(Event.CLOSE)
         outgoing, self._write_queue = self._write_queue, None
         if outgoing is not None:
-            self._transport.writelines(outgoing.take(outgoing.size_bytes))
+            self._write_lines(outgoing.take(outgoing.size_bytes))
         self._transport.close()
 
     def _close_with(self, reason: str) -> None:
