@@ -82,9 +82,17 @@ def _dump(value: Any) -> bytes:
     return _encode(value).encode("utf-8")
 
 
+def load_json(data: bytes) -> Any:
+    """Return the value that a node holds as JSON. Raises ValueError."""
+    try:
+        return json.loads(data)
+    except RecursionError:
+        raise ValueError("values are nested too deep") from None
+
+
 def _load(path: str, data: bytes) -> dict[str, Any]:
     try:
-        value = json.loads(data)
+        value = load_json(data)
     except ValueError as error:
         raise CoordinationError(f"{path} of the metadata tree is not JSON: {data!r}") from error
     if not isinstance(value, dict):

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
+from minibroker.broker.cluster.codecs import load_json
 from minibroker.broker.security.acl_entries import Entry, Pattern
 from minibroker.broker.security.acl_words import (
     PatternType,
@@ -85,7 +86,7 @@ def decode_entries(path: str, value: bytes) -> frozenset[Entry]:
     if not value:
         return frozenset()
     try:
-        content = json.loads(value)
+        content = load_json(value)
         if content["version"] != _VERSION:
             raise ValueError(f"version {content['version']}")
         return frozenset(_decode_entry(acl) for acl in content["acls"])
@@ -127,7 +128,7 @@ def decode_change(path: str, value: bytes) -> Pattern:
             if not colon:
                 raise ValueError("expected type:name")
             return Pattern(ResourceType[kind.upper()], name, PatternType.LITERAL)
-        change = json.loads(value)
+        change = load_json(value)
         if change["version"] > _VERSION:
             raise ValueError(f"version {change['version']}")
         if PatternType[change["patternType"].upper()] is not PatternType.PREFIXED:

@@ -12,6 +12,7 @@ import json
 import re
 from typing import Any, Final
 
+from minibroker.broker.cluster.codecs import load_json
 from minibroker.broker.cluster.paths import desanitize, sanitize
 from minibroker.broker.security.tokens import Token
 from minibroker.kafka.errors import CoordinationError
@@ -56,7 +57,7 @@ def encode(token: Token) -> bytes:
 def decode(token_id: str, value: bytes) -> Token:
     """Return the token of a node. Raises CoordinationError for a value that is none."""
     try:
-        content = json.loads(value)
+        content = load_json(value)
         version = content["version"]
         if not 0 < version <= _VERSION:
             raise ValueError(f"version {version}")

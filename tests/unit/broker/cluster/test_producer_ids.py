@@ -195,7 +195,14 @@ async def test_last_block_below_the_limit_is_given(tree: Tree) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"{", b"[]", b'{"version":1}', b'{"broker":0,"block_start":"5","block_end":"4"}']
+    "data",
+    [
+        b"{",
+        b"[]",
+        b"[" * 100_000,
+        b'{"version":1}',
+        b'{"broker":0,"block_start":"5","block_end":"4"}',
+    ],
 )
 async def test_broken_block_is_named_not_overwritten(tree: Tree, data: bytes) -> None:
     await tree.create(PRODUCER_ID_BLOCK, data)

@@ -261,6 +261,7 @@ def test_acls_are_json_as_kafka_writes_it() -> None:
     [
         b"{",
         b"[]",
+        b"[" * 100_000,
         b'{"version":2,"acls":[]}',
         b'{"version":1}',
         b'{"version":1,"acls":[{"principal":"alice","host":"*","operation":"Read",'
