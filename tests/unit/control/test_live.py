@@ -50,7 +50,7 @@ def test_a_tail_shows_the_last_records_and_then_those_that_come(control: Control
         assert (values_of(event), event["records"][0]["partition"]) == (["new"], 1)
     (partition, _) = partitions_of(control.api.scope.nodes, "orders", None)
     wait_until(lambda: not partition.watchers, "the tail watches nothing any more")
-    assert control.api.scope.streams.count == 0
+    wait_until(lambda: control.api.scope.streams.count == 0, "the stream is over")
 
 
 @pytest.mark.kafka(topics=["orders"])

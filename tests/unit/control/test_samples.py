@@ -44,7 +44,7 @@ def test_samples_are_taken_while_a_stream_is_open(
             assert len(second.next("history")["rows"]) >= 2
     wait_until(lambda: not sampler.is_running, "the last page is closed")
     assert not sampler.ring
-    assert control.api.scope.streams.count == 0
+    wait_until(lambda: control.api.scope.streams.count == 0, "the streams are over")
     consumer.close()
 
 

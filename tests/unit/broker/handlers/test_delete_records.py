@@ -126,7 +126,8 @@ async def test_a_wait_for_followers_takes_no_place_of_a_task(
     running: InProcessBroker, client: RawClient, led: Partition
 ) -> None:
     task = await deleting(client, led)
-    assert running.server.connections._tasks_running == 0
+    await eventually(lambda: running.server.connections._tasks_running == 0)
+    assert not task.done()
     led.follower_fetched(FollowerId(FOLLOWER, -1), 3, 2)
     await task
 

@@ -127,7 +127,7 @@ async def test_a_wait_takes_no_place_of_a_task_and_ends_with_its_connection(
     async with await running.connect() as client:
         client.send(asking(part(), max_wait_ms=60_000), version)
         await eventually(lambda: partition.waiters)
-        assert running.server.connections._tasks_running == 0
+        await eventually(lambda: running.server.connections._tasks_running == 0)
     await eventually(lambda: not partition.waiters)
 
 

@@ -163,7 +163,7 @@ async def test_queued_max_requests_bounds_the_tasks(serve: Serve, gate: Gate) ->
     for client in clients:
         await client.receive()
     assert gate.most == 2
-    assert running.server.connections._tasks_running == 0
+    await eventually(lambda: running.server.connections._tasks_running == 0)
     for client in clients:
         await client.close()
 

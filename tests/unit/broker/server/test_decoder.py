@@ -94,7 +94,7 @@ async def test_a_long_poll_that_was_decoded_so_takes_no_place_of_a_task(
         client.send(fetch_from("t", max_wait_ms=60_000), 11)
         partition = running.partitions.get("t", 0)
         await eventually(lambda: partition.waiters)
-        assert running.server.connections._tasks_running == 0
+        await eventually(lambda: running.server.connections._tasks_running == 0)
         await producer.call(produce_values("t", b"x"), 9)
         assert parts_of_answer(await client.receive())[0][1] == 1
         client.send(fetch_from("t", 1, max_wait_ms=60_000), 11)
