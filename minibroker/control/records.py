@@ -329,7 +329,8 @@ class TopicWriting:
         node = self._nodes.active[0]
         turn = TimeSlice()
         checked = await self._checked(raw, node.clock.now_ms(), turn)
-        await node.inspector.ensure_topic(self._topic)
+        if self._topic not in node.app.cluster.image.topics:
+            await self._make_topic(node)
         count = len(partition_indexes(self._nodes, self._topic, None))
         most = max((index for index, _ in checked if index is not None), default=0)
         if most >= count:
@@ -342,6 +343,16 @@ class TopicWriting:
         for partition in list(self._batches):
             await self._flush(partition)
         return WrittenRecords(records=self._written)
+
+    async def _make_topic(self, node: Node) -> None:
+        """Have a broker make the topic, if brokers do so by themselves. Raises HttpError,
+        KafkaError.
+        """
+        await node.inspector.ensure_topic(self._topic)
+        try:
+            await self._nodes.until_known(self._topic, node.app.cluster)
+        except TimeoutError as error:
+            raise HttpError(HTTPStatus.GATEWAY_TIMEOUT, str(error)) from None
 
     async def _checked(
         self, raw: RawRecords, now_ms: int, turn: TimeSlice

@@ -83,7 +83,8 @@ class TestClock:
         """Move the clock forward now. Raises ValueError for a negative sum.
 
         Everything that became due is done on the broker when this returns. Its work on disk
-        (compaction, deletion) may take a moment longer.
+        (compaction, deletion) may take a moment longer, and so does in a cluster all that other
+        brokers take part in, such as replicas that leave the ISR.
         """
         moved = timedelta(
             days=days, hours=hours, minutes=minutes, seconds=seconds, milliseconds=milliseconds

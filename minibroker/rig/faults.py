@@ -206,6 +206,8 @@ class Fault:
         self._met = threading.Condition()
         self._passed = 0
         self.is_removed = False
+        self.holders = 0
+        """Brokers, or proxies, that have the rule now."""
         self.on_removed: Callable[[Fault], None] | None = None
         self.broker = _one_of("broker", broker, BROKER_FAULTS)
         self.peer = peer
@@ -427,12 +429,14 @@ class FaultSet:
         """Add a rule at the end, or at the front if it pauses the broker: then no other matters."""
         self._rules.insert(0 if fault.broker == "paused" else len(self._rules), fault)
         self.is_empty = False
+        fault.holders += 1
 
     def discard(self, fault: Fault) -> None:
         """Remove a rule; do nothing if it is not there."""
         if fault in self._rules:
             self._rules.remove(fault)
             self.is_empty = not self._rules
+            fault.holders -= 1
 
     def first(self, facts: Facts) -> Fault | None:
         """Return the rule that meets this request, None to handle it as usual."""

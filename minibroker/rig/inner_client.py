@@ -20,6 +20,7 @@ from minibroker.kafka.errors import KafkaError
 
 if TYPE_CHECKING:
     from minibroker.broker.app import Broker
+    from minibroker.broker.cluster.cluster import Cluster
     from minibroker.broker.handlers.common.handler import Handler
 
 NAME: Final = "minibroker-control"
@@ -35,6 +36,11 @@ class InnerClient:
         self._metrics = Metrics()
         """Not the broker's: nobody sent these requests."""
         self._handlers: dict[int, Handler] = {}
+
+    @property
+    def metadata(self) -> Cluster:
+        """Return the metadata as the broker knows them."""
+        return self.broker.cluster
 
     async def ask(self, api_key: int, version: int | None = None, **fields: Any) -> Any:
         """Return the broker's answer to a request with these fields; `version` None: the newest.

@@ -305,11 +305,12 @@ class Inspector:
         group = groups.shard(group_id).groups.get(group_id)
         return [] if group is None else members_of(group, groups.consumer.topics)
 
-    def lag(self, group_id: str) -> dict[tuple[str, int], int]:
+    def lag(self, group_id: str, brokers: Sequence[Broker]) -> dict[tuple[str, int], int]:
         """Return (topic, partition) → records between the committed offset and the high watermark.
 
-        It has only partitions with a committed offset. Raises KafkaError: GROUP_ID_NOT_FOUND where
-        there is no such group; names those that there are.
+        It has only partitions with a committed offset. `brokers`: those of the cluster that run;
+        each partition is asked where it is led. Raises KafkaError: GROUP_ID_NOT_FOUND where there
+        is no such group; names those that there are.
         """
         offsets = self.committed(group_id)
         if not offsets and group_id not in (groups := self.groups()):
@@ -319,9 +320,18 @@ class Inspector:
                 f"there is no group {group_id!r}, the groups of this broker are: {names}",
             )
         return {
-            (topic, index): self._partitions.get(topic, index).high_watermark - offset
+            # A new leader may not know yet how far readers may read.
+            (topic, index): max(0, self._led(topic, index, brokers).high_watermark - offset)
             for (topic, index), offset in offsets.items()
         }
+
+    def _led(self, topic: str, index: int, brokers: Sequence[Broker]) -> Partition:
+        """Return a partition at the broker that leads it. Raises KafkaError where none does."""
+        for broker in brokers:
+            partition = broker.partitions.find(topic, index)
+            if partition is not None:
+                return partition
+        return self._partitions.get(topic, index)
 
     # ACLs.
 
@@ -361,6 +371,14 @@ class Inspector:
         cluster = self._cluster
         for name in list(cluster.image.topics):
             await cluster.delete_topic(name)
+        await self.forget_settings()
+        await self._broker.access.write_users()
+        for topic in topics:
+            await self.add_topic(topic)
+
+    async def forget_settings(self) -> None:
+        """Delete every changed setting, quota and ACL that this broker knows."""
+        cluster = self._cluster
         entities: list[tuple[str, str, dict[str, Any]]] = [
             (kind, name, dict(config))
             for kind, of_kind in cluster.image.configs.items()
@@ -371,9 +389,6 @@ class Inspector:
             await cluster.alter_config(kind, name, dict.fromkeys(config))
         if self._broker.services.authorizer is not None:
             await self.change_acls((), self.acls())
-        await self._broker.access.write_users()
-        for topic in topics:
-            await self.add_topic(topic)
 
 
 def _filter_of(acl: Acl) -> AclFilter:

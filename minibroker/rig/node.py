@@ -178,8 +178,9 @@ class Node:
 
     async def remove(self, fault: Fault) -> None:
         """End a rule: held requests go on, a faulty disk or a killed broker recovers."""
-        fault.is_removed = True
         self.faults.discard(fault)
+        # Other brokers may have it still: it ends there with `Fault.remove`.
+        fault.is_removed = fault.is_removed or not fault.holders
         if self.is_running:
             self.interceptor.release(fault)
             self.login_faults.release(fault)

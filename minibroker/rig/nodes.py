@@ -10,19 +10,19 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from minibroker.broker.cluster.image import NO_CONTROLLER, NO_LEADER
+from minibroker.broker.cluster.image import NO_CONTROLLER
+from minibroker.broker.cluster.paths import CONFIG_TYPES
 from minibroker.broker.cluster.updates import ClusterListener
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 from minibroker.rig.waits import Waits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from minibroker.broker.cluster.cluster import Cluster as Metadata
     from minibroker.broker.cluster.image import PartitionImage
     from minibroker.broker.security.acl_entries import Acl
-    from minibroker.rig.inspector import Inspector
     from minibroker.rig.node import Node
 
 WAIT_S: Final = 30.0
@@ -66,10 +66,17 @@ class Nodes:
         """Return the metadata as the controller knows them, or another broker where there is no
         controller. Raises RuntimeError.
         """
-        active = [node.app.cluster for node in self.active]
-        for cluster in active:
-            if cluster.is_controller:
-                return cluster
+        return self.leading.app.cluster
+
+    @property
+    def leading(self) -> Node:
+        """Return the controller, or another broker that runs where there is none. Raises
+        RuntimeError.
+        """
+        active = self.active
+        for node in active:
+            if node.app.cluster.is_controller:
+                return node
         if active:
             return active[0]
         raise RuntimeError("all brokers of the cluster are killed or paused: restart one")
@@ -85,11 +92,46 @@ class Nodes:
     ) -> None:
         """Make a topic; all brokers that run know it and its leaders when this returns.
 
+        Raises KafkaError, ConfigError, RuntimeError, TimeoutError.
+        """
+        node = self.leading
+        await node.inspector.create_topic(name, partitions, configs, replicas)
+        await self.until_known(name, node.app.cluster)
+
+    async def delete_topic(self, name: str) -> None:
+        """Delete a topic; no broker that runs has anything of it when this returns.
+
         Raises KafkaError, RuntimeError, TimeoutError.
         """
-        await self.metadata.create_topic(name, partitions, replicas, configs=configs)
-        await self._until_all(
-            lambda cluster: _has_leaders(cluster, name), f"the brokers know topic {name}"
+        controller = self.metadata  # it alone knows when every broker has deleted its replicas
+        await controller.delete_topic(name)
+        await self.until_known(name, controller)
+
+    async def until_known(self, topic: str, source: Metadata, timeout_s: float = WAIT_S) -> None:
+        """Wait until all brokers that run know a topic as `source` does: its partitions with their
+        leaders, or that it is gone. Raises TimeoutError.
+        """
+        await self.until(
+            lambda: all(
+                _leaders(node.app.cluster, topic) == _leaders(source, topic) for node in self.active
+            ),
+            f"the brokers know topic {topic}",
+            timeout_s,
+        )
+
+    async def until_set(
+        self, kinds: Collection[str], name: str | None, source: Metadata, timeout_s: float = WAIT_S
+    ) -> None:
+        """Wait until all brokers that run have the settings that `source` has of an entity, None:
+        of all entities of these kinds. Raises TimeoutError.
+        """
+        await self.until(
+            lambda: all(
+                _settings(node.app.cluster, kinds, name) == _settings(source, kinds, name)
+                for node in self.active
+            ),
+            "the brokers know the settings",
+            timeout_s,
         )
 
     async def make_controller(self, broker_id: int) -> None:
@@ -111,7 +153,7 @@ class Nodes:
         """
         if any(node.broker_id == broker_id for node in self.all):
             self._active(broker_id)
-        await self.until(lambda: self._controller_id() != NO_CONTROLLER, "there is a controller")
+        await self.until(lambda: self.controller_id() != NO_CONTROLLER, "there is a controller")
         await self.metadata.leadership.move(topic, index, broker_id)
         await self._until_all(
             lambda cluster: _partition(cluster, topic, index).leader == broker_id,
@@ -125,6 +167,8 @@ class Nodes:
         do when this returns. Raises ValueError, KafkaError, TimeoutError.
         """
         node = self.find(broker_id)
+        if not node.is_running:
+            raise ValueError(f"broker {broker_id} is killed: restart it first")
         others = [other for other in self.active if other is not node]
         with node.deaf():
             await node.lose_session()
@@ -141,35 +185,38 @@ class Nodes:
             lambda: len(self.metadata.image.brokers) == len(self.all), "all brokers are back"
         )
         first, *others = self.all
-        # The controller alone knows when every broker has deleted its replicas.
-        controller = self.metadata
-        for name in list(controller.image.topics):
-            await controller.delete_topic(name)
+        for name in list(self.metadata.image.topics):
+            await self.delete_topic(name)
         await self._until_all(lambda cluster: not cluster.image.topics, "all topics are deleted")
-        await first.reset()
-        for node in others:
+        for node in others:  # each may have changes that the others do not know yet
+            await node.inspector.forget_settings()
             node.request_log.clear()
+        await first.reset()
         await self.until_in_sync(WAIT_S)
-        names = first.app.cluster.image.topics.keys()
-        await self._until_all(
-            lambda cluster: cluster.image.topics.keys() == names, "the brokers know the topics"
+        source = first.app.cluster
+        for name in source.image.topics:
+            await self.until_known(name, source)
+        await self.until_set(CONFIG_TYPES, None, source)
+        if first.app.services.authorizer is not None:
+            await self.acls()
+
+    async def acls(self) -> list[Acl]:
+        """Return the ACLs, once all brokers that run know the same. Raises RuntimeError,
+        TimeoutError.
+        """
+        inspector = self.leading.inspector
+        await self.until(
+            lambda: all(node.inspector.acls() == inspector.acls() for node in self.active),
+            "the brokers know the same ACLs",
         )
-
-    def acls(self) -> list[Acl]:
-        """Return the ACLs that a broker knows which runs. Raises RuntimeError."""
-        return self._inspector().acls()
-
-    def _inspector(self) -> Inspector:
-        if not self.active:
-            raise RuntimeError("all brokers of the cluster are killed or paused: restart one")
-        return self.active[0].inspector
+        return inspector.acls()
 
     async def change_acls(self, added: list[Acl], removed: list[Acl]) -> None:
         """Add and remove ACLs; all brokers that run decide by them when this returns.
 
         Raises KafkaError, RuntimeError, TimeoutError.
         """
-        await self._inspector().change_acls(added, removed)
+        await self.leading.inspector.change_acls(added, removed)
         await self.until(
             lambda: all(node.inspector.has_acls(added, removed) for node in self.active),
             "the brokers know the ACLs",
@@ -179,14 +226,10 @@ class Nodes:
         """Have these ACLs and no others, on all brokers. Raises KafkaError, RuntimeError,
         TimeoutError.
         """
-        await self.until(
-            lambda: all(node.inspector.acls() == self.acls() for node in self.active),
-            "the brokers know the same ACLs",
-        )
-        others = [acl for acl in self.acls() if acl not in acls]
+        others = [acl for acl in await self.acls() if acl not in acls]
         await self.change_acls(acls, others)
 
-    def _controller_id(self) -> int:
+    def controller_id(self) -> int:
         """Return the controller's id; NO_CONTROLLER while a node of these only seems to be it."""
         controller_id = self.metadata.image.controller_id
         is_here = any(node.broker_id == controller_id for node in self.all)
@@ -248,9 +291,21 @@ def _is_gone(cluster: Metadata, broker_id: int) -> bool:
     )
 
 
-def _has_leaders(cluster: Metadata, topic: str) -> bool:
+def _leaders(cluster: Metadata, topic: str) -> list[int] | None:
+    """Return the leader of each partition of a topic, None where there is no such topic."""
     image = cluster.image.topics.get(topic)
-    return image is not None and all(state.leader != NO_LEADER for state in image.partitions)
+    return None if image is None else [state.leader for state in image.partitions]
+
+
+def _settings(
+    cluster: Metadata, kinds: Collection[str], name: str | None
+) -> list[Mapping[str, Any]]:
+    """Return the settings of an entity, None: of all entities of these kinds."""
+    configs = cluster.image.configs
+    return [
+        configs.get(kind, {}) if name is None else configs.get(kind, {}).get(name, {})
+        for kind in kinds
+    ]
 
 
 def _partition(cluster: Metadata, topic: str, index: int) -> PartitionImage:

@@ -100,7 +100,10 @@ class Waits:
             group = find_group(nodes, group_id)
             if group is None or not (offsets := _offsets_read(group, fetched=fetched)):
                 return None
-            if _unread(group, offsets):
+            if unread := _unread(group, offsets):
+                for topic, index in unread:  # replicas may get records that nobody can read yet
+                    if (partition := group.led(topic, index)) is not None:
+                        partition.watch(nodes[0].fetching)
                 return None
             return {place: offset for place, offset in offsets.items() if offset is not None}
 
@@ -228,11 +231,14 @@ def _offsets_read(group: GroupLook, *, fetched: bool) -> dict[TopicPartition, in
 
 
 def _unread(group: GroupLook, offsets: Mapping[TopicPartition, int | None]) -> list[TopicPartition]:
-    """Return the partitions with records that the group has not read."""
+    """Return the partitions with records that the group has not read, also with those that not all
+    replicas in sync have: a new leader learns only then how far readers may read.
+    """
     return [
         (topic, index)
         for (topic, index), offset in offsets.items()
         if (partition := group.led(topic, index)) is None
+        or partition.high_watermark < partition.log_end_offset
         or has_records(partition, 0 if offset is None else offset)
     ]
 
@@ -248,7 +254,9 @@ def _left_sentence(
         if partition is None:
             parts.append(f"{topic}-{index} has no leader")
         else:
-            parts.append(f"{topic}-{index} ends at {partition.high_watermark}, {done}")
+            end, visible = partition.log_end_offset, partition.high_watermark
+            hint = f" (readers see {visible}: replicas in sync lack the rest)"
+            parts.append(f"{topic}-{index} ends at {end}{hint * (visible < end)}, {done}")
     return f"{_joined(parts) or 'it reads no partition'}; {_state_of(group)}"
 
 

@@ -166,6 +166,7 @@ class SeedLoad:
             await self._create(topic_name, count, 0, {})
         await self._append_all()
         await self._until(self._are_replicated, "the replicas have the records")
+        await self._until(self._are_known, "the brokers know the topics")
         await self._commit_all()
         return LoadedSeed(
             tuple(self._new_topics),
@@ -288,6 +289,14 @@ class SeedLoad:
         return all(
             partition.high_watermark >= partition.log_end_offset
             for _, partition in self._leaders.values()
+        )
+
+    def _are_known(self) -> bool:
+        """Return whether all brokers know the new topics and their leaders."""
+        return all(
+            broker.cluster.topics.have_leaders(name)
+            for broker in self._brokers
+            for name in self._new_topics
         )
 
     # Groups.

@@ -8,9 +8,11 @@ that runs in a loop of its own; in such a loop the sync form raises.
 from __future__ import annotations
 
 from abc import abstractmethod
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from minibroker.broker.config.topic_option import parse_topic
+from minibroker.kafka.errors import KafkaError
 from minibroker.rig.faults import refuse_in_loop
 from minibroker.testing.consumer_waits import ConsumerWaits
 from minibroker.testing.loop_thread import WAIT_TIMEOUT_S, is_for_test
@@ -19,15 +21,17 @@ from minibroker.testing.request_calls import RequestCalls
 from minibroker.testing.values import setting_text, to_bytes, to_headers, to_timestamp
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
     from datetime import datetime
 
+    from minibroker.broker.app import Broker as AppBroker
     from minibroker.rig.group_views import GroupMember
     from minibroker.rig.inspector import Inspector
     from minibroker.rig.node import Node
     from minibroker.rig.request_log import RequestLog
     from minibroker.rig.topic_records import TopicRecord
     from minibroker.testing.broker_faults import Faults
+    from minibroker.testing.report import GroupRow
     from minibroker.testing.values import Headers, Value
 
     Isolation = Literal["read_uncommitted", "read_committed"]
@@ -45,6 +49,13 @@ class BrokerCalls(ConsumerWaits, RequestCalls):
     @abstractmethod
     def _running(self) -> Node:
         """Return the broker's node. Raises RuntimeError if it is not started."""
+
+    @abstractmethod
+    def _app_brokers(self) -> Sequence[AppBroker]:
+        """Return the brokers of the cluster that run, for their loop. Raises RuntimeError."""
+
+    def _until_known(self, topic: str) -> None:
+        """Wait until the other brokers of a cluster know a new topic."""
 
     def await_node(self, call: Callable[[Node], Coroutine[Any, Any, Any]]) -> Any:
         """Run a coroutine of the broker's node on its loop and return its result."""
@@ -73,16 +84,21 @@ class BrokerCalls(ConsumerWaits, RequestCalls):
         partitions: int = 1,
         config: Mapping[str, str | int | bool] | None = None,
     ) -> None:
-        """Make a topic; clients can use it when this returns. Raises KafkaError."""
+        """Make a topic; clients can use it when this returns, at every broker of a cluster that
+        runs. Raises KafkaError, ConfigError, TimeoutError.
+        """
         settings = {key: setting_text(value) for key, value in (config or {}).items()}
         self._await(self._look.create_topic(name, partitions, settings))
+        self._until_known(name)
 
     def add_topic(self, topic: str) -> None:
         """Make a topic in the notation of the command line: `"orders:3:cleanup.policy=compact"`.
 
-        Raises KafkaError, ConfigError.
+        Raises the errors of `create_topic`.
         """
-        self._await(self._look.add_topic(parse_topic(topic)))
+        new = parse_topic(topic)
+        self._await(self._look.add_topic(new))
+        self._until_known(new.name)
 
     def delete_topic(self, name: str) -> None:
         """Remove a topic with its records. Raises KafkaError."""
@@ -165,7 +181,8 @@ class BrokerCalls(ConsumerWaits, RequestCalls):
         """Return the decoded records of a topic, or of one of its partitions; ordered by partition.
 
         A broker of a cluster returns what its replica shows, which may be one fetch behind the
-        leader's: `wait_for` waits. Raises KafkaError(UNKNOWN_TOPIC_OR_PARTITION).
+        leader's, also when it has just become the leader: `wait_for` waits. Raises
+        KafkaError(UNKNOWN_TOPIC_OR_PARTITION).
         """
         records: list[TopicRecord] = self.call(
             lambda: self._look.records(topic, partition, isolation)
@@ -196,7 +213,11 @@ class BrokerCalls(ConsumerWaits, RequestCalls):
         return records
 
     def committed(self, group: str) -> dict[tuple[str, int], int]:
-        """Return (topic, partition) → committed offset of a group; empty for an unknown group."""
+        """Return (topic, partition) → committed offset of a group; empty for an unknown group.
+
+        Of the brokers of a cluster the coordinator alone knows a group, here and in the calls
+        below; the others raise KafkaError(NOT_COORDINATOR).
+        """
         offsets: dict[tuple[str, int], int] = self.call(lambda: self._look.committed(group))
         return offsets
 
@@ -206,7 +227,9 @@ class BrokerCalls(ConsumerWaits, RequestCalls):
         It has only partitions with a committed offset. Raises KafkaError for a group that is not
         there.
         """
-        lags: dict[tuple[str, int], int] = self.call(lambda: self._look.lag(group))
+        lags: dict[tuple[str, int], int] = self.call(
+            lambda: self._look.lag(group, self._app_brokers())
+        )
         return lags
 
     def members(self, group: str) -> list[GroupMember]:
@@ -216,7 +239,10 @@ class BrokerCalls(ConsumerWaits, RequestCalls):
 
     @property
     def groups(self) -> dict[str, str]:
-        """Return group id → state by Kafka's name (`Stable`, `Empty`)."""
+        """Return group id → state by Kafka's name (`Stable`, `Empty`).
+
+        A broker of a cluster returns the groups that it coordinates.
+        """
         groups: dict[str, str] = self.call(self._look.groups)
         return groups
 
@@ -229,10 +255,7 @@ class BrokerCalls(ConsumerWaits, RequestCalls):
         if not self._running.is_running:
             return "\n".join([*lines, "", "this broker was killed by a fault"])
         look = self._look
-        groups = {
-            group: (state, self.members(group), self.lag(group))
-            for group, state in self.groups.items()
-        }
+        groups = {group: self._group_row(group, state) for group, state in self.groups.items()}
         last: list[TopicRecord] = self.call(
             lambda: [record for topic in look.topics() for record in look.last(topic, records)]
         )
@@ -240,3 +263,12 @@ class BrokerCalls(ConsumerWaits, RequestCalls):
             if part:
                 lines += ["", *part]
         return "\n".join(lines)
+
+    def _group_row(self, group: str, state: str) -> GroupRow:
+        """Return a group as the report shows it, without what is not known at this moment."""
+        members: list[GroupMember] = []
+        lags: dict[tuple[str, int], int] = {}
+        with suppress(KafkaError):
+            members = self.members(group)
+            lags = self.lag(group)
+        return state, members, lags

@@ -164,7 +164,12 @@ class Cluster(InProcess, ConsumerWaits):
 
         A change holds on every broker that is not killed or paused when the call returns.
         """
-        return BrokerAcls(lambda: self.call(self._nodes.acls), self._change_acls)
+        return BrokerAcls(self._find_acls, self._change_acls)
+
+    def _find_acls(self) -> list[Acl]:
+        self._check_running()
+        acls: list[Acl] = self._await(self._nodes.acls(), WAIT_S)
+        return acls
 
     def _change_acls(self, added: list[Acl], removed: list[Acl]) -> None:
         self._check_running()
@@ -183,7 +188,7 @@ class Cluster(InProcess, ConsumerWaits):
     @property
     def controller(self) -> int:
         """Return the id of the broker that is the controller, -1 while there is none."""
-        controller_id: int = self.call(lambda: self._nodes.metadata.image.controller_id)
+        controller_id: int = self.call(self._nodes.controller_id)
         return controller_id
 
     def leader(self, topic: str, partition: int = 0) -> int:
@@ -205,7 +210,7 @@ class Cluster(InProcess, ConsumerWaits):
         replication_factor: int | None = None,
     ) -> None:
         """Make a topic, with 3 replicas where there are as many brokers; all brokers that run
-        know it when this returns. Raises KafkaError, TimeoutError.
+        know it and its leaders when this returns. Raises KafkaError, ConfigError, TimeoutError.
         """
         settings = {key: setting_text(value) for key, value in (config or {}).items()}
         replicas = replication_factor or replicas_of(self._count)
@@ -452,6 +457,21 @@ class ClusterBroker(BrokerCalls):
     @property
     def _waits(self) -> Waits:
         return self._cluster._waits  # noqa: SLF001  a group's partitions are led by several brokers
+
+    def _app_brokers(self) -> Sequence[AppBroker]:
+        return self._cluster._app_brokers()  # noqa: SLF001  as above
+
+    def _until_known(self, topic: str) -> None:
+        nodes = self._cluster._nodes  # noqa: SLF001  as above
+        self._await(nodes.until_known(topic, self._running.app.cluster), WAIT_S)
+
+    def delete_topic(self, name: str) -> None:
+        """Remove a topic with its records, from every broker that runs. Raises KafkaError,
+        TimeoutError.
+        """
+        self._look  # noqa: B018  refuses a killed broker with a sentence
+        nodes = self._cluster._nodes  # noqa: SLF001  as above
+        self._await(nodes.delete_topic(name), WAIT_S)
 
     def _submit(self, coroutine: Coroutine[Any, Any, Any]) -> Future[Any]:
         return self._cluster._submit(coroutine)  # noqa: SLF001  the two are one part

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from minibroker.rig.request_log import SeenRequest
     from minibroker.rig.topic_records import TopicRecord
 
+    GroupRow = tuple[str, Sequence[GroupMember], Mapping[tuple[str, int], int]]
+    """State, members, lag by topic and partition."""
+
 TEXT_MAX: Final = 48
 """Characters of a key, a value or a client id that are shown."""
 _REQUESTS: Final = ("time", "client", "request", "answer", "ms")
@@ -38,10 +41,8 @@ def request_lines(requests: Iterable[SeenRequest]) -> list[str]:
     return table(_REQUESTS, rows) if rows else ["no client sent anything"]
 
 
-def group_lines(
-    groups: Mapping[str, tuple[str, Sequence[GroupMember], Mapping[tuple[str, int], int]]],
-) -> list[str]:
-    """Return the groups as a table: group id → (state, members, lag by topic and partition)."""
+def group_lines(groups: Mapping[str, GroupRow]) -> list[str]:
+    """Return the groups as a table, by group id."""
     rows = []
     for group_id, (state, members, lag) in sorted(groups.items()):
         behind = " ".join(f"{topic}-{index}:{count}" for (topic, index), count in lag.items())

@@ -30,7 +30,9 @@ class RequestCalls(LoopCalls):
 
     @property
     def requests(self) -> list[SeenRequest]:
-        """Return the last 10,000 requests since the start or reset, oldest first."""
+        """Return the last 10,000 requests since the start or reset, oldest first; in a cluster
+        those of the other brokers, too.
+        """
         requests: list[SeenRequest] = self.call(lambda: list(self._request_log))
         return requests
 

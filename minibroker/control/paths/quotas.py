@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Final
 from minibroker.control.bodies import answer
 from minibroker.control.operations import NOT_RUNNING, ControlOperation, list_of
 from minibroker.control.quota_shapes import QuotaChange, QuotaView
+from minibroker.control.scope import KNOWN_S
 
 if TYPE_CHECKING:
     from minibroker.control.messages import Response
     from minibroker.control.operations import ControlCall
     from minibroker.control.scope import ControlScope
+
+QUOTA_KINDS: Final = ("users", "clients", "ips")
+"""Kinds of entities that have quotas."""
 
 
 async def quotas(scope: ControlScope, _: ControlCall) -> Response:
@@ -28,6 +32,7 @@ async def change_quotas(scope: ControlScope, call: ControlCall) -> Response:
 
     client = scope.client()
     await changes.change_quotas(client, call.body)
+    await scope.until_all(scope.nodes.until_set(QUOTA_KINDS, None, client.metadata, KNOWN_S))
     return answer(await changes.quotas_of(client))
 
 
@@ -49,6 +54,6 @@ OPERATIONS: Final = (
         change_quotas,
         list_of(QuotaView),
         body=QuotaChange,
-        failures=(HTTPStatus.CONFLICT, *NOT_RUNNING),
+        failures=(HTTPStatus.CONFLICT, *NOT_RUNNING, HTTPStatus.GATEWAY_TIMEOUT),
     ),
 )

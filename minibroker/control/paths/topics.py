@@ -9,6 +9,7 @@ from minibroker.control import shapes, views
 from minibroker.control.bodies import answer
 from minibroker.control.messages import HttpError, Response
 from minibroker.control.operations import NOT_RUNNING, OF_WAITS, ControlOperation, list_of
+from minibroker.control.scope import KNOWN_S
 from minibroker.control.topic_shapes import (
     NewPartitions,
     SettingChange,
@@ -19,14 +20,9 @@ from minibroker.control.topic_shapes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from minibroker.broker.cluster.image import TopicImage
     from minibroker.control.operations import ControlCall
     from minibroker.control.scope import ControlScope
-
-KNOWN_S: Final = 10.0
-"""Longest wait until all brokers of this process know a change."""
+    from minibroker.rig.inner_client import InnerClient
 
 
 async def topics(scope: ControlScope, _: ControlCall) -> Response:
@@ -51,8 +47,9 @@ async def create_topic(scope: ControlScope, call: ControlCall) -> Response:
     from minibroker.control import topic_changes  # noqa: PLC0415  messages that few starts need
 
     new: TopicBody = call.body
-    await topic_changes.create_topic(scope.controller(), new)
-    await _until_all_know(scope, lambda topics: new.name in topics, f"topic {new.name}")
+    client = scope.controller()
+    await topic_changes.create_topic(client, new)
+    await _until_known(scope, new.name, client)
     response = await _show(scope, new.name)
     return response._replace(
         status=HTTPStatus.CREATED, headers=(("Location", f"/topics/{new.name}"),)
@@ -77,8 +74,9 @@ async def delete_topic(scope: ControlScope, call: ControlCall) -> Response:
     from minibroker.control import topic_changes  # noqa: PLC0415  as above
 
     name = call.part
-    await topic_changes.delete_topic(scope.controller(), name)
-    await _until_all_know(scope, lambda topics: name not in topics, f"topic {name} is gone")
+    client = scope.controller()
+    await topic_changes.delete_topic(client, name)
+    await _until_known(scope, name, client)
     return answer(TopicName(name=name))
 
 
@@ -86,13 +84,9 @@ async def add_partitions(scope: ControlScope, call: ControlCall) -> Response:
     """Give a topic more partitions."""
     from minibroker.control import topic_changes  # noqa: PLC0415  as above
 
-    name, count = call.part, call.body.count
-    await topic_changes.add_partitions(scope.controller(), name, count)
-    await _until_all_know(
-        scope,
-        lambda topics: name not in topics or len(topics[name].partitions) >= count,
-        f"the partitions of {name}",
-    )
+    name, client = call.part, scope.controller()
+    await topic_changes.add_partitions(client, name, call.body.count)
+    await _until_known(scope, name, client)
     return await _show(scope, name)
 
 
@@ -108,21 +102,16 @@ async def change_topic_settings(scope: ControlScope, call: ControlCall) -> Respo
     from minibroker.control import settings  # noqa: PLC0415  as above
 
     client = scope.client()
-    return answer(await settings.change_settings(client, settings.TOPIC, call.part, call.body))
+    views = await settings.change_settings(client, settings.TOPIC, call.part, call.body)
+    await scope.until_all(scope.nodes.until_set(("topics",), call.part, client.metadata, KNOWN_S))
+    return answer(views)
 
 
-async def _until_all_know(
-    scope: ControlScope, holds: Callable[[Mapping[str, TopicImage]], bool], subject: str
-) -> None:
-    """Wait until the brokers of this process know a change. Raises HttpError(504)."""
-    try:
-        await scope.nodes.until(
-            lambda: all(holds(node.app.cluster.image.topics) for node in scope.nodes.active),
-            f"the brokers know {subject}",
-            KNOWN_S,
-        )
-    except TimeoutError as error:
-        raise HttpError(HTTPStatus.GATEWAY_TIMEOUT, str(error)) from None
+async def _until_known(scope: ControlScope, topic: str, client: InnerClient) -> None:
+    """Wait until the brokers of this process know a topic, or its end, as the broker that was
+    asked. Raises HttpError(504).
+    """
+    await scope.until_all(scope.nodes.until_known(topic, client.metadata, KNOWN_S))
 
 
 OPERATIONS: Final = (
@@ -211,6 +200,11 @@ OPERATIONS: Final = (
         change_topic_settings,
         list_of(SettingView),
         body=SettingChange,
-        failures=(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, *NOT_RUNNING),
+        failures=(
+            HTTPStatus.NOT_FOUND,
+            HTTPStatus.CONFLICT,
+            *NOT_RUNNING,
+            HTTPStatus.GATEWAY_TIMEOUT,
+        ),
     ),
 )

@@ -8,6 +8,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
 from minibroker.testing import Broker, Cluster
+from tests.support.late_news import result_after_news
 from tests.unit.control.conftest import serve, serve_of
 
 if TYPE_CHECKING:
@@ -141,6 +142,27 @@ def test_a_topic_is_made_by_the_controller_whichever_broker_is_asked() -> None:
             assert control.ask("DELETE", "/topics/orders")[0] == 200
             images = [node.app.cluster.image for node in cluster._nodes.all]
             assert all("orders" not in image.topics for image in images)
+
+
+def test_a_change_is_known_to_every_broker_when_it_is_answered() -> None:
+    with Cluster(3) as cluster, serve_of(cluster, 0) as control, serve_of(cluster, 2) as other:
+        cluster.make_controller(0)
+
+        def change(path: str, body: Any) -> Any:
+            status, answer = result_after_news(cluster, 2, lambda: control.ask("POST", path, body))
+            assert status in (200, 201), answer
+            return answer
+
+        change("/topics", {"name": "orders", "partitions": 3, "replicas": 3})
+        assert all(
+            part["leader"] >= 0 for part in other.ask("GET", "/topics/orders")[1]["partitions"]
+        )
+        settings = change("/topics/orders/configs", {"set": {"retention.ms": "60000"}})
+        assert other.ask("GET", "/topics/orders/configs") == (200, settings)
+        quotas = change("/quotas", {"client_id": "c", "set": {"producer_byte_rate": 1000}})
+        assert other.ask("GET", "/quotas") == (200, quotas)
+        change("/topics/new/records", {"records": [{"value": "v"}]})
+        assert other.ask("GET", "/topics/new")[0] == 200
 
 
 def test_each_way_names_a_topic_that_is_not_there(control: Control) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +12,7 @@ from confluent_kafka import Producer
 
 from minibroker.kafka.errors import KafkaError
 from minibroker.testing import Broker, Cluster
+from tests.support.waiting import wait_until
 from tests.unit.rig.group_actors import (
     commit,
     connect,
@@ -376,6 +378,33 @@ def test_a_group_of_a_cluster_reads_from_several_brokers() -> None:
             assert set(cluster.consumer_ready("t", timeout_s=0)) == {("t", 0), ("t", 1)}
             for reader in readers.values():
                 reader.close()
+
+
+def test_a_record_that_replicas_lack_is_not_read() -> None:
+    """Readers do not see it yet, and a new leader may not know yet that they do."""
+    settings = {"offsets.topic.replication.factor": "1"}
+    with Cluster(2, topics=["t"], config=settings) as cluster, ThreadPoolExecutor(1) as pool:
+        with connect(cluster.broker(0)) as client:
+            coordinator = coordinator_of(client, "g")
+        cluster.make_leader(coordinator, "t")
+        leader = cluster.broker(coordinator)
+        with cluster.pause(1 - coordinator, may_miss=True):
+            producer = Producer({"bootstrap.servers": leader.bootstrap, "acks": 1})
+            producer.produce("t", b"v")
+            assert producer.flush(60) == 0
+            with connect(leader) as client:
+                nobody = {"generation_id": -1, "member_id": ""}
+                commit(client, "g", nobody, "t", {0: 0})
+                with pytest.raises(TimeoutError) as caught:
+                    cluster.wait_until_read("g", timeout_s=0)
+                commit(client, "g", nobody, "t", {0: 1})
+            expected = "t-0 ends at 1 (readers see 0: replicas in sync lack the rest), committed up"
+            assert expected in str(caught.value)
+            reading = pool.submit(cluster.wait_until_read, "g", timeout_s=60)
+            fetching = cluster.node(0).fetching
+            wait_until(lambda: bool(fetching._waiting) or reading.done(), "it waits")
+            assert not reading.done()
+        assert reading.result(60) == {("t", 0): 1}
 
 
 def test_markers_and_aborted_records_are_no_records_to_read(broker: Broker) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,6 +18,9 @@ from minibroker.seeds import staging
 from minibroker.seeds.errors import SeedError
 from minibroker.testing import Broker, Cluster
 from tests.support import batches as judge
+from tests.support.in_process import TIMEOUT_S
+from tests.support.late_news import late_news
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -183,6 +187,28 @@ def test_several_brokers_get_the_records_of_what_they_lead(tmp_path: Path) -> No
         assert [values(broker.wait_for("t", 6)) for broker in cluster.brokers] == [expected] * 3
         committed = [broker.committed("g") for broker in cluster.brokers if broker.groups]
         assert {("t", 5): 1} in committed
+
+
+def test_every_broker_knows_a_topic_of_a_seed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = seed_of(tmp_path, '{"create": "t", "partitions": 3, "replicas": 3}\n')
+    with Cluster(3) as cluster, ThreadPoolExecutor(1) as pool:
+        looks: list[str] = []
+        topics = cluster.node(2).app.cluster.topics
+        have_leaders = topics.have_leaders
+
+        def look(name: str) -> bool:
+            looks.append(name)
+            return have_leaders(name)
+
+        monkeypatch.setattr(topics, "have_leaders", look)
+        with late_news(cluster, 2):
+            future = pool.submit(cluster.load, path)
+            wait_until(lambda: future.done() or bool(looks), "it waits")
+            assert not future.done()
+        future.result(TIMEOUT_S)
+        assert cluster.broker(2).topics == {"t": 3}
 
 
 async def test_a_test_in_a_loop_awaits_the_load(tmp_path: Path, broker: Broker) -> None:

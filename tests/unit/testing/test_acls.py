@@ -14,12 +14,14 @@ from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 from minibroker.testing import Allow, Broker, Cluster, Deny
 from minibroker.testing.acls import authorizer_settings, rule_of
+from tests.support.late_news import result_after_news
 from tests.support.waiting import wait_until
 from tests.support.wire import WireClient
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from minibroker.testing.acls import AclRule
     from minibroker.testing.cluster import ClusterBroker
 
 USERS = {"alice": "alice-secret", "bob": "bob-secret"}
@@ -196,3 +198,15 @@ def test_brokers_of_a_cluster_replicate_and_hear_of_changes() -> None:
         cluster.acls.remove(READ_ORDERS)
         cluster.reset()
         assert cluster.acls == [READ_ORDERS]
+
+
+def test_the_acls_of_a_cluster_are_those_that_every_broker_knows() -> None:
+    rule = Allow("bob", "READ", topic="orders")
+    with Cluster(2, security="SASL_PLAINTEXT", users=USERS, acls=[]) as cluster:
+
+        def acls() -> list[AclRule]:
+            """Return the ACLs after a client changed them at broker 1."""
+            cluster._await(cluster.node(1).inspector.change_acls([rule.to_acl()], []))
+            return list(cluster.acls)
+
+        assert result_after_news(cluster, 0, acls) == [rule]

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from minibroker.kafka.errors import KafkaError
+from minibroker.kafka.errors import ConfigError, KafkaError
 from minibroker.testing import Cluster
 from tests.support.in_process import TIMEOUT_S
+from tests.support.late_news import late_news, result_after_news
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
     from confluent_kafka import KafkaError as ClientError
     from confluent_kafka import Message
+
+    from minibroker.testing.cluster import ClusterBroker
 
 
 @pytest.fixture
@@ -187,3 +190,105 @@ async def test_a_test_in_a_loop_awaits() -> None:
         await cluster.wait_until_in_sync_async()
         with pytest.raises(RuntimeError):
             cluster.wait_until_in_sync()
+
+
+# In a cluster a call returns when it holds at every broker.
+
+
+def commit_at(cluster: Cluster, group: str, offsets: dict[tuple[str, int], int]) -> None:
+    """Commit offsets for a group without members."""
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": group})
+    places = [TopicPartition(topic, index, offset) for (topic, index), offset in offsets.items()]
+    consumer.commit(offsets=places, asynchronous=False)
+    consumer.close()
+
+
+def coordinator_of_all(cluster: Cluster) -> ClusterBroker:
+    return cluster.broker(cluster.leader("__consumer_offsets"))
+
+
+def test_a_lag_counts_records_that_other_brokers_lead(cluster: Cluster) -> None:
+    for number in range(3):
+        cluster.make_leader(number, "t", number)
+        cluster.broker(number).produce("t", "x", partition=number)
+    commit_at(cluster, "g", {("t", number): 0 for number in range(3)})
+    assert coordinator_of_all(cluster).lag("g") == {("t", number): 1 for number in range(3)}
+    assert "t-0:1 t-1:1 t-2:1" in cluster.report()
+
+
+def test_a_report_shows_a_group_whose_partition_has_no_leader(cluster: Cluster) -> None:
+    cluster.create_topic("single", replication_factor=1)
+    commit_at(cluster, "g", {("single", 0): 0})
+    leader = cluster.leader("single")
+    other = (leader + 1) % 3
+    cluster.make_leader(other, "__consumer_offsets")
+    cluster.kill(leader)
+    wait_until(lambda: cluster.leader("single") == -1, "it has no leader")
+    with pytest.raises(KafkaError):
+        cluster.broker(other).lag("g")
+    assert "Empty" in cluster.broker(other).report()
+
+
+def test_a_topic_is_known_to_every_broker(cluster: Cluster) -> None:
+    broker, late = cluster.broker(1), cluster.broker(2)
+    result_after_news(cluster, 2, lambda: broker.create_topic("new", 3))
+    result_after_news(cluster, 2, lambda: broker.add_topic("newer:2"))
+    assert late.topics == {"t": 3, "new": 3, "newer": 2}
+    for broker in cluster.brokers:  # one of them is the controller
+        broker.delete_topic("new")
+        assert all(each.topics == {"t": 3, "newer": 2} for each in cluster.brokers)
+        broker.create_topic("new", 3)
+
+
+def test_a_wrong_setting_of_a_topic_is_refused(cluster: Cluster) -> None:
+    with pytest.raises(ConfigError, match="no-such-key"):
+        cluster.create_topic("bad", config={"no-such-key": 1})
+    assert "bad" not in cluster.broker(0).topics
+
+
+def test_a_killed_broker_is_not_the_controller(cluster: Cluster) -> None:
+    cluster.make_controller(0)
+    with late_news(cluster, 1), late_news(cluster, 2):
+        cluster.kill(0)
+        assert cluster.controller == -1
+    wait_until(lambda: cluster.controller in (1, 2), "another broker is the controller")
+
+
+def test_the_session_of_a_killed_broker_cannot_end(cluster: Cluster) -> None:
+    cluster.kill(1)
+    with pytest.raises(ValueError, match="broker 1 is killed: restart it first"):
+        cluster.expire_session(1)
+
+
+def test_a_rule_of_several_brokers_outlives_the_restart_of_one(cluster: Cluster) -> None:
+    cluster.make_leader(0, "t")
+    with (
+        cluster.cut(0, 2, may_miss=True),
+        cluster.faults.add("Produce", delay_ms=1) as delay,
+    ):
+        cluster.restart(2)
+        assert list(cluster.broker(2).faults) == []
+        assert produce(cluster, ["x"]) == []
+        assert delay.hits
+    assert list(cluster.faults) == []
+    cluster.wait_until_in_sync()
+
+
+def test_a_reset_takes_changes_that_one_broker_knows(cluster: Cluster) -> None:
+    """They are at the others when their announcement is."""
+    metadata = [node.app.cluster for node in cluster.nodes]
+
+    async def change_and_reset() -> list[object]:
+        await metadata[2].alter_config("clients", "c", {"producer_byte_rate": "1000"})
+        await metadata[1].alter_config("topics", "t", {"retention.ms": "1000"})
+        await metadata[2].alter_config("groups", "g", {"consumer.session.timeout.ms": "50000"})
+        await cluster._nodes.reset()
+        return [
+            {kind: of_kind for kind, of_kind in each.image.configs.items() if of_kind}
+            for each in metadata
+        ]
+
+    assert cluster._await(change_and_reset()) == [{}, {}, {}]
+    leaders = [[part.leader for part in each.image.topics["t"].partitions] for each in metadata]
+    assert leaders == leaders[:1] * 3
+    assert -1 not in leaders[0]
