@@ -7,7 +7,7 @@ fire once, because a change may have been missed. The tree passes in all that it
 
 from __future__ import annotations
 
-from asyncio import get_running_loop
+from asyncio import get_running_loop, sleep
 from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.broker.cluster.tree import TreeError
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 FIRED_AT_ONCE: Final = 100
 """Watches that are armed, and called back, between two turns of others."""
+REARM_DELAY_S: Final = 0.2
+"""Pause before watches are armed again whose answer was late."""
 
 
 class WatchSet:
@@ -107,13 +109,21 @@ class WatchSet:
         watches = list(self._watches.values())
         for start in range(0, len(watches), FIRED_AT_ONCE):
             part = watches[start : start + FIRED_AT_ONCE]
-            try:
-                await self._arm(part)
-            except CoordinationError:
-                return  # everything is armed anew when the connection is back
+            await self._arm_until_answered(part)
             for watch in part:
                 for callback in list(watch.callbacks):
                     callback()
+
+    async def _arm_until_answered(self, watches: Sequence[_Watch]) -> None:
+        """Do `_arm`, again after each error: an answer may be late on a connection that stays. A
+        new connection cancels this, and arms everything anew.
+        """
+        while True:
+            try:
+                await self._arm(watches)
+                return
+            except CoordinationError:
+                await sleep(REARM_DELAY_S)
 
     def fire(self, watch: _Watch) -> None:
         """Arm one watch again, then call back."""

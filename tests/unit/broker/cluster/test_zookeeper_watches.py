@@ -30,6 +30,8 @@ class Reads:
         self.armed: list[tuple[str, bool]] = []
         self.on_event: dict[tuple[str, bool], Callable[[Any], None]] = {}
         self.is_away = False
+        self.late_answers = 0
+        """Calls that get no answer in time."""
         self.refusals: dict[str, Exception] = {}
         self.watches = WatchSet(
             read=self.read,
@@ -53,7 +55,8 @@ class Reads:
     async def call_many(self, calls: Sequence[tuple[str, Callable[[], Any]]]) -> list[Any]:
         """Send and wait."""
         await asyncio.sleep(0)
-        if self.is_away:
+        self.late_answers -= 1
+        if self.is_away or self.late_answers >= 0:
             raise CoordinationError("away")
         for path, start in calls:
             if path not in self.refusals:
@@ -86,6 +89,19 @@ async def test_dropped_connection_calls_nobody_and_its_return_everybody() -> Non
     async with asyncio.timeout(TIMEOUT_S):
         await both.wait()
     assert calls == ["node", "children"]
+
+
+async def test_watches_whose_answer_is_late_are_armed_again() -> None:
+    """The connection stays, so nothing else has them armed."""
+    reads = Reads()
+    called = asyncio.Event()
+    await reads.watches.add(("/a", True), called.set)
+    reads.armed.clear()
+    reads.late_answers = 1
+    reads.watches.fire_all()
+    async with asyncio.timeout(TIMEOUT_S):
+        await called.wait()
+    assert reads.armed == [("/a", True)]
 
 
 async def test_cancelled_and_refused_watches_are_forgotten() -> None:
