@@ -318,6 +318,7 @@ class Cluster:
             await self._while_away(lambda: self._join(when_registered))
             await self._deletions.wait_for_own_part()
             self._deletions.when_late = self._follower.look_at_deletions_later
+            self.leadership.when_late = self._follower.look_at_all_later
             await self._while_away(self._follower.start)
             await self._while_away(self._fix_min_insync_replicas)
         except BaseException:
@@ -443,11 +444,15 @@ class Cluster:
     async def advertise(self, endpoints: Sequence[Endpoint]) -> None:
         """Tell clients and other brokers of these advertised listeners from now on.
 
-        Raises CoordinationError.
+        Raises CoordinationError, and tries again later.
         """
         context = self._context
         async with context.lock:
-            info = await self._registration.change_endpoints(tuple(endpoints))
+            try:
+                info = await self._registration.change_endpoints(tuple(endpoints))
+            except CoordinationError:
+                self._follower.look_at_all_later()
+                raise
             await context.updater.apply_brokers({**self.image.brokers, info.id: info})
 
     # Topics

@@ -238,6 +238,10 @@ class TreeFollower:
         """Read the registrations soon: a controller has other ones than the image."""
         self._mark(_BROKERS)
 
+    def look_at_all_later(self) -> None:
+        """Do after a while what a new session does: a change of this broker's was not written."""
+        self._mark_later([_SESSION])
+
     def look_at_deletions_later(self) -> None:
         """Go on with the deletions after a while."""
         self._mark_later([_DELETIONS])

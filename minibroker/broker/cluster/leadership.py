@@ -10,16 +10,17 @@ change that nobody asks for, because a broker came or went, begins in `follow`.
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from minibroker.broker.cluster import paths
 from minibroker.broker.cluster.codecs import encode_log_dir_event
 from minibroker.kafka.error_codes import ErrorCode
-from minibroker.kafka.errors import KafkaError
+from minibroker.kafka.errors import CoordinationError, KafkaError
 from minibroker.kafka.ids import ZERO_TOPIC_ID
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import AsyncIterator, Callable, Collection, Mapping
 
     from minibroker.broker.cluster.context import ClusterContext
     from minibroker.broker.cluster.controller import Controller
@@ -50,6 +51,8 @@ class Leadership:
         self._controller = controller
         self._states = states
         self._deletions = deletions
+        self.when_late: Callable[[], None] = _do_nothing
+        """Has what nobody asks for again done after a while; set before the start."""
 
     async def elect(self, name: str, index: int, *, unclean: bool) -> None:
         """Give a partition its preferred leader, or (unclean) any live one; as the controller.
@@ -67,11 +70,11 @@ class Leadership:
         """Give a leader to partitions without one, of this topic or of all (None): a replica that
         is not in sync may lead now. Do nothing where this broker is not the controller.
 
-        Raises CoordinationError, KafkaError(NOT_CONTROLLER).
+        Raises CoordinationError, and tries again later; KafkaError(NOT_CONTROLLER).
 
         Source: Kafka KafkaController.processTopicUncleanLeaderElectionEnable.
         """
-        async with self._context.lock:
+        async with self._context.lock, self._repeats():
             if self._election.is_controller:
                 await self._controller.settle(None if topic is None else [topic])
 
@@ -106,10 +109,10 @@ class Leadership:
         so, None for any; a broker that was started again since may have its disk back.
 
         The controller gives them another leader, or none; another broker that is controller is told
-        as Kafka's brokers tell it. Raises CoordinationError.
+        as Kafka's brokers tell it. Raises CoordinationError, and tries again later.
         """
         context = self._context
-        async with context.lock:
+        async with context.lock, self._repeats():
             failed = context.broker_id if broker_id is None else broker_id
             broker = context.updater.image.brokers.get(failed)
             if broker_epoch is not None and (broker is None or broker.epoch != broker_epoch):
@@ -121,6 +124,17 @@ class Leadership:
                 await context.tree.create(
                     paths.LOG_DIR_EVENT, encode_log_dir_event(context.broker_id), sequence=True
                 )
+
+    @asynccontextmanager
+    async def _repeats(self) -> AsyncIterator[None]:
+        """Have the work in this block repeated where the tree does not answer: nobody asks again
+        for it, and a tree that is slow has no new session.
+        """
+        try:
+            yield
+        except CoordinationError:
+            self.when_late()
+            raise
 
     async def change_isr(
         self,
@@ -172,3 +186,7 @@ class Leadership:
                 stopping_brokers=self._controller.stopping_brokers,
             )
             return await changer.write(broker_id, changes, ineligible)
+
+
+def _do_nothing() -> None:
+    """Leave it to the next session."""

@@ -172,9 +172,11 @@ async def test_listeners_advertised_later_arrive_at_the_other(pair: Pair) -> Non
             await asyncio.sleep(0)
 
 
+@pytest.mark.parametrize("event", [SessionEvent.RESUMED, None])
 async def test_listeners_that_changed_while_the_tree_was_away_are_advertised_when_it_is_back(
-    pair: Pair, monkeypatch: pytest.MonkeyPatch
+    pair: Pair, event: SessionEvent | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The connection may have stayed, and the answer was late."""
     first, _, second, _ = pair
     later = Endpoint("PLAINTEXT", "kafka.example", 19092)
 
@@ -185,7 +187,8 @@ async def test_listeners_that_changed_while_the_tree_was_away_are_advertised_whe
         away.setattr(second.tree, "set", refuse)
         with pytest.raises(CoordinationError):
             await second.advertise([later])
-    second._follower._on_session(SessionEvent.RESUMED)
+    if event is not None:
+        second._follower._on_session(event)
     await eventually(lambda: first.image.brokers[2].endpoints == (later,))
     await eventually(lambda: second.image.brokers[2].endpoints == (later,))
 

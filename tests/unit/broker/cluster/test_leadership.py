@@ -111,6 +111,27 @@ async def test_the_controller_hears_of_a_directory_that_failed_while_the_tree_wa
     await eventually(lambda: requests == [1])
 
 
+async def test_a_failed_directory_is_told_again_in_the_same_session(
+    two: Two, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tree answers late once."""
+    controller, other = two
+    requests: list[int] = []
+    controller.have_replicas_asked(requests.append)
+
+    async def refuse(*_: object, **__: object) -> str:
+        raise CoordinationError("late")
+
+    with monkeypatch.context() as late:
+        late.setattr(controller.tree, "multi", refuse)
+        late.setattr(other.tree, "create", refuse)
+        for cluster in two:
+            with pytest.raises(CoordinationError):
+                await cluster.leadership.replicas_failed([NAME])
+    await eventually(lambda: controller.image.topics["t"].partitions[0].leader == 1)
+    await eventually(lambda: requests == [1])
+
+
 async def test_a_broker_that_was_started_again_has_its_disks(two: Two) -> None:
     """It told of a failed one in its former registration, and the lock was not free."""
     controller, _ = two
