@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from minibroker.broker.cluster import controller
 from minibroker.broker.cluster.partition_states import PartitionStates
-from minibroker.broker.cluster.tree import ANY_VERSION
+from minibroker.broker.cluster.tree import Set
 from minibroker.broker.handlers.reads import fetch_pass
 from minibroker.broker.partitions import replicas
 from minibroker.broker.partitions.partition import Partition
@@ -18,8 +18,11 @@ from minibroker.broker.replication import fetcher
 from minibroker.broker.storage.producer_state import ProducerState
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from minibroker.broker.cluster.codecs import PartitionState
     from minibroker.broker.cluster.image import PartitionImage
+    from minibroker.broker.cluster.tree import Operation
 
 Places = list[tuple[Any, str, Any]]
 
@@ -88,16 +91,21 @@ def no_version_of_the_state() -> Places:
 
     async def wrong(self: PartitionStates, name: Any, isr: Any, **epochs: Any) -> bool:
         tree = self._context.tree
-        set_real = tree.set
+        multi = tree.multi
 
-        async def set_any(path: str, data: bytes, _version: int) -> int:
-            return await set_real(path, data, ANY_VERSION)
+        async def set_any(operations: Sequence[Operation]) -> list[str | int]:
+            return await multi(
+                [
+                    Set(operation.path, operation.data) if isinstance(operation, Set) else operation
+                    for operation in operations
+                ]
+            )
 
-        tree.set = set_any  # type: ignore[method-assign,assignment]
+        tree.multi = set_any  # type: ignore[method-assign]
         try:
             return await real(self, name, isr, **epochs)
         finally:
-            tree.set = set_real  # type: ignore[method-assign]
+            tree.multi = multi  # type: ignore[method-assign]
 
     return [(PartitionStates, "change_isr", wrong)]
 

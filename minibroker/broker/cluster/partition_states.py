@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from minibroker.broker.cluster import paths
+from minibroker.broker.cluster.announcements import announcement_of
 from minibroker.broker.cluster.codecs import (
     PartitionState,
     decode_state,
@@ -147,28 +148,35 @@ class PartitionStates:
         partition_epoch: int,
         topic_id: bytes,
     ) -> bool:
-        """Do `Leadership.change_isr`: the leader writes, whoever is controller."""
+        """Do `Leadership.change_isr`: the leader writes, whoever is controller.
+
+        A controller of Kafka is notified by the same write: one that was not would tell nobody.
+        """
         topic = self._context.updater.image.topics.get(name.topic)
         if topic is None or name.partition >= len(topic.partitions):
             return False
         if not may_be_same_topic(topic.topic_id, topic_id):
             return False
         partition = topic.partitions[name.partition]
+        if partition.partition_epoch < 0:
+            return False  # the state is gone: no version would be compared
         if (partition.leader_epoch, partition.partition_epoch) != (leader_epoch, partition_epoch):
             return False
         state = PartitionState(partition.leader, leader_epoch, isr, partition.controller_epoch)
         path = paths.partition_state(name.topic, name.partition)
+        operations: list[Operation] = [Set(path, encode_state(state), partition_epoch)]
+        if not self._controller_watches_states():
+            change = encode_isr_change([name])
+            operations += announcement_of(self._context.tree, paths.ISR_CHANGE, change)
         try:
-            await self._context.tree.set(path, encode_state(state), partition_epoch)
-        except (BadVersion, NoNode):
+            await self._context.tree.multi(operations)
+        except (BadVersion, NoNode) as error:
+            if error.path == paths.ISR_CHANGES:
+                raise
             await self.read_again(topic, [name.partition])
             return False
         new_topic = with_states(topic, {name.partition: state})
         self._context.updater.apply_states(new_topic, [name.partition])
-        if self._context.tree.is_shared and not self._controller_watches_states():
-            await self._context.tree.create(
-                paths.ISR_CHANGE, encode_isr_change([name]), sequence=True
-            )
         return True
 
     def _controller_watches_states(self) -> bool:
@@ -209,8 +217,9 @@ class PartitionStates:
         for index, path, value in zip(indexes, state_paths, nodes, strict=True):
             if value is None:
                 # Kafka makes the parent before the state, so a crash may leave it without one.
-                with suppress(NoNode, NotEmpty):
-                    await self.multi([Delete(paths.partition(topic.name, index))])
+                if self._election.is_controller:
+                    with suppress(NoNode, NotEmpty):
+                        await self.multi([Delete(paths.partition(topic.name, index))])
                 partitions[index] = replace_partition(partitions[index], partition_epoch=-1)
             else:
                 partitions[index] = replace_partition(

@@ -21,7 +21,7 @@ from minibroker.broker.cluster.sent_state import SentState
 from minibroker.broker.cluster.shared import SharedTree
 from minibroker.kafka.errors import CoordinationError
 from minibroker.kafka.ids import TopicPartition
-from tests.support.cluster import Recorder, new_cluster
+from tests.support.cluster import Recorder, new_cluster, stop_following
 from tests.support.in_process import ManualClock
 from tests.support.waiting import eventually
 
@@ -348,6 +348,38 @@ async def test_only_a_controller_of_kafka_is_notified_of_an_isr(told_cluster: To
     told_cluster.other.image.brokers = {**brokers, 0: brokers[0]._replace(is_minibroker=False)}
     assert await change_isr(told_cluster.other, [0, 1])
     assert len(await told_cluster.trees[1].children(paths.ISR_CHANGES)) == 1
+
+
+async def test_an_isr_without_its_notification_is_not_written(
+    told_cluster: ToldCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A controller of Kafka would tell nobody: the leader finds the state written, and goes on."""
+    cluster, tree = told_cluster.other, told_cluster.trees[1]
+    brokers = cluster.image.brokers
+    cluster.image.brokers = {**brokers, 0: brokers[0]._replace(is_minibroker=False)}
+
+    async def refuse(*_: object, **__: object) -> str:
+        raise CoordinationError("away")
+
+    with monkeypatch.context() as away:
+        away.setattr(tree, "create", refuse)
+        away.setattr(tree, "multi", refuse)
+        with pytest.raises(CoordinationError):
+            await change_isr(cluster, [0])
+    assert decode_state(STATE, (await tree.get(STATE))[0]).isr == [0, 1]
+    assert await change_isr(cluster, [0])
+    assert len(await tree.children(paths.ISR_CHANGES)) == 1
+
+
+async def test_a_leader_whose_state_is_gone_writes_no_isr(told_cluster: ToldCluster) -> None:
+    """The state that somebody makes then is not overwritten."""
+    await stop_following(told_cluster.controller)
+    cluster, tree = told_cluster.other, told_cluster.trees[1]
+    await tree.delete(STATE)
+    assert not await change_isr(cluster, [0])
+    await tree.create(STATE, encode_state(PartitionState(1, 9, [1], 1)))
+    assert not await change_isr(cluster, [0])
+    assert decode_state(STATE, (await tree.get(STATE))[0]).leader_epoch == 9
 
 
 async def test_partitions_of_a_restarted_controller_get_a_new_leader_epoch(
