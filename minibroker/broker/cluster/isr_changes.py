@@ -16,6 +16,7 @@ from minibroker.broker.cluster.codecs import RECOVERING, PartitionState, encode_
 from minibroker.broker.cluster.partition_states import STATES_PER_WRITE, with_states
 from minibroker.broker.cluster.tree import BadVersion, NoNode, Set
 from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicId
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -40,6 +41,8 @@ class IsrChange(NamedTuple):
     isr: list[int]
     recovery: int = 0
     """`codecs.RECOVERING`, or 0."""
+    topic_id: TopicId = ZERO_TOPIC_ID
+    """Id of the topic that is meant, zero for any of the name."""
 
 
 def altered_state(
@@ -126,6 +129,9 @@ class IsrChanges:
         outcomes: dict[TopicPartition, Outcome] = {}
         to_write: dict[TopicPartition, PartitionState] = {}
         for name, change in changes.items():
+            if self._is_gone(name.topic, change.topic_id):
+                outcomes[name] = ErrorCode.UNKNOWN_TOPIC_ID
+                continue
             partition = self._context.updater.image.partition(*name)
             state = altered_state(
                 partition,
@@ -151,6 +157,11 @@ class IsrChanges:
                     raise outcome
                 outcomes[name] = outcome
         return outcomes
+
+    def _is_gone(self, name: str, topic_id: TopicId) -> bool:
+        """Return whether a topic that had this name was deleted since: another may have it now."""
+        topic = self._context.updater.image.topics.get(name)
+        return topic_id not in (ZERO_TOPIC_ID, topic.topic_id if topic else None)
 
     async def _write(self, name: TopicPartition, state: PartitionState) -> Outcome:
         """Write and apply one state, provided that nobody wrote it since."""

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.broker.cluster.isr_changes import IsrChange
 from minibroker.kafka.error_codes import ErrorCode
-from minibroker.kafka.ids import TopicPartition
+from minibroker.kafka.ids import TopicId, TopicPartition
 from minibroker.kafka.protocol.messages.alter_partition import (
     AlterPartitionRequest,
     AlterPartitionResponse,
@@ -59,7 +59,9 @@ async def handle(context: RequestContext, request: AlterPartitionRequest) -> Alt
             name = image_topic.name
         answered[name] = ResponseTopicData(topic_name=topic.topic_name, topic_id=topic.topic_id)
         for change in topic.partitions:
-            changes[TopicPartition(name, change.partition_index)] = _change(change, version)
+            changes[TopicPartition(name, change.partition_index)] = _change(
+                change, TopicId(topic.topic_id), version
+            )
     outcomes = await cluster.leadership.alter_isrs(
         request.broker_id,
         changes,
@@ -73,12 +75,16 @@ async def handle(context: RequestContext, request: AlterPartitionRequest) -> Alt
     return response
 
 
-def _change(change: Any, version: int) -> IsrChange:
+def _change(change: Any, topic_id: TopicId, version: int) -> IsrChange:
     isr = change.new_isr
     if version >= _WITH_EPOCHS:
         isr = [broker.broker_id for broker in change.new_isr_with_epochs]
     return IsrChange(
-        change.leader_epoch, change.partition_epoch, list(isr), change.leader_recovery_state
+        change.leader_epoch,
+        change.partition_epoch,
+        list(isr),
+        change.leader_recovery_state,
+        topic_id,
     )
 
 

@@ -14,7 +14,7 @@ from minibroker.broker.cluster.image import PartitionImage
 from minibroker.broker.cluster.isr_changes import IsrChange, altered_state
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CoordinationError
-from minibroker.kafka.ids import TopicPartition
+from minibroker.kafka.ids import TopicId, TopicPartition
 from tests.support.cluster import add_broker, add_topic_of_kafka, stop_following
 from tests.support.images import partition_image
 
@@ -167,6 +167,22 @@ async def test_a_state_that_somebody_wrote_meanwhile_is_read_again(
     outcomes = await cluster.leadership.alter_isrs(2, {NAME: IsrChange(0, 0, [2, 0])})
     assert outcomes == {NAME: ErrorCode.INVALID_UPDATE_VERSION}
     assert cluster.image.topics["t"].partitions[0].leader_epoch == 1
+
+
+async def test_a_topic_that_was_made_again_keeps_its_isr(
+    cluster: Cluster, cluster_tree: Tree
+) -> None:
+    """Its epochs are those of the one before, of which the leader speaks."""
+    await add_broker(cluster, cluster_tree, 2)
+    await add_topic_of_kafka(cluster, cluster_tree, "t", [2, 0], isr=[2])
+    await add_topic_of_kafka(cluster, cluster_tree, "u", [2, 0], isr=[2])
+    old_change = IsrChange(0, 0, [2, 0], topic_id=TopicId(b"x" * 16))
+    change = IsrChange(0, 0, [2, 0], topic_id=cluster.image.topics["u"].topic_id)
+    names = [NAME, TopicPartition("u", 0), TopicPartition("gone", 0)]
+    changes = dict(zip(names, [old_change, change, old_change], strict=True))
+    outcomes = await cluster.leadership.alter_isrs(2, changes)
+    assert outcomes[NAME] is outcomes[names[2]] is ErrorCode.UNKNOWN_TOPIC_ID
+    assert [cluster.image.topics[name].partitions[0].isr for name in "tu"] == [[2], [2, 0]]
 
 
 async def test_a_broker_that_shuts_down_does_not_join(cluster: Cluster, cluster_tree: Tree) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
 
+from minibroker.broker.cluster.controller import new_topic_id
+from minibroker.broker.cluster.image import TopicImage
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.protocol.messages.alter_partition import (
     AlterPartitionRequest,
@@ -14,6 +17,7 @@ from minibroker.kafka.protocol.messages.alter_partition import (
     RequestPartitionData,
     RequestTopicData,
 )
+from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
     from tests.support.in_process import InProcessBroker
@@ -96,6 +100,21 @@ async def test_a_topic_id_that_is_gone_is_unknown(controller: InProcessBroker) -
     assert partitions[b"x" * 16].partition_index == 5
     assert partitions[b"x" * 16].error_code == ErrorCode.UNKNOWN_TOPIC_ID
     assert len(partitions) == 2
+
+
+async def test_a_topic_that_is_made_again_meanwhile_is_another(controller: InProcessBroker) -> None:
+    """The request waits for the lock."""
+    cluster = controller.broker.cluster
+    lock = cluster._context.lock
+    topic = cluster.image.topics["t"]
+    async with lock:
+        asking = asyncio.create_task(ask(controller, request_of(controller, 3, [2, 0]), 3))
+        await eventually(lambda: bool(lock._waiters))
+        cluster._updater.withdraw_topic("t")
+        await cluster._updater.apply_topic(TopicImage("t", new_topic_id(), topic.partitions))
+    (answer,) = (await asking).topics
+    assert [partition.error_code for partition in answer.partitions] == [ErrorCode.UNKNOWN_TOPIC_ID]
+    assert cluster.image.topics["t"].partitions[0].isr == [2]
 
 
 async def test_a_broker_of_another_epoch_is_refused(controller: InProcessBroker) -> None:
