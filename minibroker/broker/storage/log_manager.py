@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from minibroker.broker.config.topic import TopicConfig
     from minibroker.broker.evidence import DeletionEvidence
     from minibroker.broker.storage.log_move import LogMove
+    from minibroker.broker.storage.partition_directory import PartitionDirectory
     from minibroker.broker.storage.partition_log import OnUnsynced, PartitionLog
     from minibroker.broker.storage.record_checks import AppendRules
     from minibroker.broker.storage.refusals import Refusals
@@ -537,10 +538,11 @@ class LogManager:
             directory = self._directory_for(name)
             path = f"{directory.path}/{names.partition_directory(topic, partition)}"
             is_new = True
+            places: list[PartitionDirectory] = []
             try:
                 self.disk.files.make_directory(path)
                 if name in directory.checkpoint_names:
-                    self._mark_anew(directory, path)
+                    self._mark_anew(directory, path, places)
             except FileExistsError:
                 is_new = False
                 logger.warning("%s was there already and is taken over", path)
@@ -549,22 +551,38 @@ class LogManager:
                     f"cannot create {path}: {error.strerror}", log_directory=directory.path
                 ) from error
             log = self._open_log(name, path, config, Checkpointed(), is_new=is_new)
+            places.append(log.place)
         log.place.assign_topic_id(topic_id)
         return log
 
-    def _mark_anew(self, directory: LogDirectory, path: str) -> None:
+    def _mark_anew(
+        self, directory: LogDirectory, path: str, places: Sequence[PartitionDirectory]
+    ) -> None:
         """Mark the new directory `path`: a start takes nothing from the checkpoints for it. The
         worker writes those without the older log of that name, and removes the mark. Raises
         OSError.
+
+        `places` gets the place of its log. Once that has gone, the mark is of another log, which
+        these checkpoints may not know.
         """
         self.disk.files.create(f"{path}/{names.MADE_ANEW}")
-        self.disk.of(directory.path).worker.run_later(partial(self._unmark, directory, path))
+        disk = self.disk.of(directory.path)
+
+        def unmark() -> None:
+            self._checkpoint([directory])
+            with disk.names_lock:
+                if not any(place.is_deleted for place in places):
+                    self._remove_mark(directory, path)
+
+        disk.worker.run_later(unmark)
 
     def _unmark(self, directory: LogDirectory, path: str) -> None:
-        """Write the checkpoints and remove the mark, on the worker or at the end of a load. Raises
-        StorageError.
-        """
+        """Write the checkpoints and remove the mark, at the end of a load. Raises StorageError."""
         self._checkpoint([directory])
+        self._remove_mark(directory, path)
+
+    def _remove_mark(self, directory: LogDirectory, path: str) -> None:
+        """Raises StorageError."""
         try:
             self.disk.files.remove(f"{path}/{names.MADE_ANEW}")
         except FileNotFoundError:
@@ -732,17 +750,15 @@ class LogManager:
             live, key=lambda directory: (directory.path != preferred, counts[directory.path])
         )
 
-    def truncate(self, topic: str, partition: int, offset: int) -> bool:
-        """Remove everything from `offset` on; return False if there was nothing.
+    def truncate(self, topic: str, partition: int, offset: int) -> None:
+        """Remove everything from `offset` on.
 
         Raises StorageError. The worker of the directory has the checkpoints follow, before the log
         grows again (`PartitionLog.hold_until_saved`).
         """
         log = self.logs[TopicPartition(topic, partition)]
-        if not log.truncate_to(offset):
-            return False
-        self._save_cut(log)
-        return True
+        if log.truncate_to(offset):
+            self._save_cut(log)
 
     def begin_anew(self, topic: str, partition: int, offset: int) -> None:
         """Remove everything; the log begins at `offset`. The checkpoints follow as in `truncate`.

@@ -6,7 +6,7 @@ import errno
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from minibroker.broker.storage import log_reads
 from minibroker.broker.storage.closing import closing_task
 from minibroker.broker.storage.files import Files
 from minibroker.broker.storage.indexes import TAIL_ENTRIES
+from minibroker.broker.storage.log_directory import LogDirectory
 from minibroker.broker.storage.log_manager import LogManager
 from minibroker.broker.storage.partition_metadata import encode_metadata
 from minibroker.kafka.error_codes import ErrorCode
@@ -608,6 +609,36 @@ def test_a_namesake_is_not_taken_for_it_before_the_worker_has_written(tmp_path: 
     assert values_of(manager.logs[TopicPartition("t", 0)]) == [b"new"]
     assert manager.logs[TopicPartition("t", 1)].log_start_offset == 7
     assert not (tmp_path / "t-0" / "made-anew").exists()
+    abandon(manager)
+    manager = open_manager(str(tmp_path))
+    assert values_of(manager.logs[TopicPartition("t", 0)]) == [b"new"]
+    manager.close()
+
+
+def test_a_log_that_is_made_anew_again_keeps_its_mark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker has written the checkpoints with the log before, and is about to unmark that."""
+    tasks: list[Callable[[], None]] = []
+    manager = open_manager(str(tmp_path), run_later=tasks.append)
+    manager.create_log("t", 0, TOPIC_ID, DEFAULTS)
+    manager.delete("t", 0, MARKED)
+    log = manager.create_log("t", 0, TOPIC_ID, DEFAULTS)
+    for _ in range(9):
+        append(log, b"old")
+    log.advance_log_start(7)
+    flush(log)
+    checkpoint = manager._checkpoint
+
+    def checkpoint_then_another_log(directories: Sequence[LogDirectory]) -> None:
+        checkpoint(directories)
+        monkeypatch.undo()
+        manager.delete("t", 0, MARKED)
+        append(manager.create_log("t", 0, TOPIC_ID, DEFAULTS), b"new")
+
+    monkeypatch.setattr(manager, "_checkpoint", checkpoint_then_another_log)
+    for task in tasks.copy():
+        task()
     abandon(manager)
     manager = open_manager(str(tmp_path))
     assert values_of(manager.logs[TopicPartition("t", 0)]) == [b"new"]
