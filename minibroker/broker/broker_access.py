@@ -123,10 +123,18 @@ class BrokerAccess:
         """Return this broker's altered settings in plain text; passwords of an old secret are
         stored with the new one. Raises ConfigError.
         """
-        new_config = await passwords.encode_again(config)
-        plain = await passwords.decode(config if new_config is None else new_config)
-        if new_config is not None:
-            await self._cluster.alter_config("brokers", str(self._config.broker_id), new_config)
+        encoded = await passwords.encode_again(config)
+        plain = await passwords.decode({**config, **encoded})
+        if encoded:
+
+            def edit(stored: dict[str, str]) -> dict[str, str]:
+                """Replace what is as it was read: somebody may have altered it since."""
+                return {
+                    name: encoded.get(name, text) if text == config.get(name) else text
+                    for name, text in stored.items()
+                }
+
+            await self._cluster.edit_config("brokers", str(self._config.broker_id), edit)
         return plain
 
     def check_logins(self) -> None:

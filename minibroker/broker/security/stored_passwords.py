@@ -138,12 +138,12 @@ class StoredPasswords:
             text: plain.get(name) for name, text in stored.items() if is_password(name)
         }
 
-    async def encode_again(self, stored: Mapping[str, str]) -> dict[str, str] | None:
-        """Return the settings of a node with the passwords of the old secret encoded with the new
-        one, None where nothing has to change. Raises ConfigError.
+    async def encode_again(self, stored: Mapping[str, str]) -> dict[str, str]:
+        """Return the passwords of a node that the old secret opens, encoded with the new one.
+        Raises ConfigError.
         """
         if self._old is None or not any(map(is_password, stored)):
-            return None
+            return {}
         if self._encoder is None:
             raise ConfigError(f"{OLD_SECRET_KEY}: {NO_SECRET}")
         return await asyncio.to_thread(_encode_again, self._old, self._encoder, stored)
@@ -155,13 +155,13 @@ def _encode(encoder: PasswordEncoder, passwords: Mapping[str, str]) -> dict[str,
 
 def _encode_again(
     old: PasswordEncoder, new: PasswordEncoder, stored: Mapping[str, str]
-) -> dict[str, str] | None:
+) -> dict[str, str]:
     """Return what is to be stored. A password that the old secret does not open has the new one."""
-    new_values = dict(stored)
+    new_values = {}
     for name, text in stored.items():
         if is_password(name):
             try:
                 new_values[name] = new.encode(old.decode(text))
             except ConfigError:
                 logger.debug("%s is not encoded with the old secret", name)
-    return None if new_values == stored else new_values
+    return new_values

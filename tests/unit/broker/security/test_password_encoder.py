@@ -203,13 +203,10 @@ async def test_a_new_secret_takes_over_what_the_old_one_opens() -> None:
     by_old = await passwords(**{SECRET: "old"}).encode({NAME: "opens"})
     by_new = await passwords(**{SECRET: "new"}).encode({f"b.{NAME}": "too"})
     store = passwords(**{SECRET: "new", OLD: "old"})
-    assert await store.encode_again({"other": "1"}) is None
-    assert await store.encode_again(by_new) is None
+    assert await store.encode_again({"other": "1"}) == {}
+    assert await store.encode_again(by_new) == {}
     encoded = await store.encode_again({**by_old, **by_new, "other": "1"})
-    assert encoded is not None
-    assert encoded.items() >= {**by_new, "other": "1"}.items()
-    plain = {NAME: "opens", f"b.{NAME}": "too", "other": "1"}
-    assert await passwords(**{SECRET: "new"}).decode(encoded) == plain
+    assert await passwords(**{SECRET: "new"}).decode(encoded) == {NAME: "opens"}
     with pytest.raises(ConfigError, match=r"old\.secret: Password encoder secret not configured"):
         await passwords(**{OLD: "old"}).encode_again(by_old)
 
