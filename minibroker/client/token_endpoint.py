@@ -21,15 +21,14 @@ import base64
 import json
 import logging
 import random
-import socket
 import threading
 import time
-from contextlib import suppress
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import quote_plus, urlencode, urlsplit
 
 from minibroker.client.assertion import FILE_KEY, assertions_of, has_assertions
+from minibroker.client.exchange_end import ExchangeEnd
 from minibroker.kafka.errors import ConfigError
 from minibroker.kafka.oauthbearer import MESSAGE_BYTES_MAX, TokenError, claims_of, seconds_of
 
@@ -132,7 +131,7 @@ class TokenRequest(NamedTuple):
         parts = urlsplit(self.url)
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         connection.sock.settimeout(None)
-        with _ExchangeEnd(connection.sock, self.read_s) as end:
+        with ExchangeEnd(connection.sock, self.read_s) as end:
             try:
                 connection.request("POST", path, body, headers)
                 with connection.getresponse() as answer:
@@ -152,33 +151,6 @@ class TokenRequest(NamedTuple):
             if len(data) > ANSWER_BYTES_MAX:
                 raise TokenFetchError(f"{self.url} answers with over {ANSWER_BYTES_MAX} bytes")
         return bytes(data)
-
-
-class _ExchangeEnd:
-    """The end of a connection that lasts too long: a time-out of the socket begins anew with each
-    byte. A thread waits for it.
-    """
-
-    def __init__(self, stream: socket.socket, after_s: float) -> None:
-        self._stream = stream
-        self._timer = threading.Timer(after_s, self._end)
-        self._timer.daemon = True
-        self.is_over = False
-
-    def _end(self) -> None:
-        self.is_over = True
-        with suppress(OSError):  # the provider has ended it
-            # Not the stream's own `shutdown`: that of TLS gives up the encryption first, and what
-            # the other thread sends in between would leave as plain text.
-            socket.socket.shutdown(self._stream, socket.SHUT_RDWR)
-
-    def __enter__(self) -> Self:
-        self._timer.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._timer.cancel()
-        self._timer.join()
 
 
 class Refreshing(NamedTuple):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from minibroker.broker.config.settings import ConfigValues
+from minibroker.client.exchange_end import ExchangeEnd
 from minibroker.client.oauth import HANDLER_KEY, RETRIEVER_KEY, URL_KEY, oauth_login
 from minibroker.client.token_endpoint import (
     AGAIN_MS,
@@ -26,7 +27,6 @@ from minibroker.client.token_endpoint import (
     TokenEndpoint,
     TokenFetchError,
     TokenRequest,
-    _ExchangeEnd,
     endpoint_of,
 )
 from minibroker.clock import SystemClock
@@ -309,7 +309,7 @@ def test_the_end_of_an_exchange_by_tls_gives_up_no_encryption() -> None:
             near, do_handshake_on_connect=False, server_hostname="localhost"
         ) as stream,
     ):
-        with _ExchangeEnd(stream, 0) as end:
+        with ExchangeEnd(stream, 0) as end:
             assert far.recv(1) == b""
         assert end.is_over
         # Without its encryption a stream answers None.

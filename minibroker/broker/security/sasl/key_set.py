@@ -8,7 +8,7 @@ leaves the keys in use. A reading has 20 seconds and 512 KiB (RFC 7517; jose4j h
 and runs beside the loop.
 
 Source: Kafka RefreshingHttpsJwks, RefreshingHttpsJwksVerificationKeyResolver, Retry.
-Differs from Kafka: the keys of a file are read again, too.
+Differs from Kafka: the keys of a file are read again, too. No redirection is followed.
 """
 
 from __future__ import annotations
@@ -17,12 +17,10 @@ import asyncio
 import json
 import logging
 import time
-from http.client import HTTPException
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from urllib.error import URLError
 from urllib.parse import unquote, urlsplit
-from urllib.request import HTTPHandler, HTTPRedirectHandler, HTTPSHandler, OpenerDirector, Request
 
 from jwt import PyJWK, PyJWTError
 
@@ -34,12 +32,11 @@ from minibroker.broker.security.sasl.signed_token import (
     check_signed,
 )
 from minibroker.client.daemons import in_daemon
+from minibroker.client.exchange_end import ExchangeEnd
 from minibroker.kafka.errors import ConfigError
 
 if TYPE_CHECKING:
     import ssl
-    from http.client import HTTPMessage
-    from typing import IO
 
     from minibroker.broker.security.sasl.oauth import OAuthToken
     from minibroker.broker.timers import Timer, Timers
@@ -47,7 +44,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+CONNECT_S: Final = 20.0
 FETCH_S: Final = 20.0
+"""The connection, and the whole answer."""
 _THREAD: Final = "minibroker-keys"
 JWKS_BYTES_MAX: Final = 512 * 1024
 _CHUNK_BYTES: Final = 64 * 1024
@@ -81,42 +80,45 @@ class KeySource(NamedTuple):
     def _fetch(self) -> bytes:
         """Read by HTTP, without the proxies of the environment, as Java does."""
         ends_s = time.monotonic() + FETCH_S
-        opener = OpenerDirector()
-        for handler in (HTTPHandler(), HTTPSHandler(context=self.tls), _SameScheme()):
-            opener.add_handler(handler)
-        request = Request(self.url, headers={"Accept": "application/json"})
-        data = bytearray()
-        answer = opener.open(request, timeout=FETCH_S)
-        if answer is None:
+        connection = self._connection()
+        try:
+            connection.connect()
+            connection.sock.settimeout(None)
+            with ExchangeEnd(connection.sock, max(0.0, ends_s - time.monotonic())) as end:
+                try:
+                    data = self._exchange(connection)
+                except (OSError, HTTPException):
+                    if not end.is_over:
+                        raise
+            if end.is_over:  # what was read may be cut off
+                raise TimeoutError(f"{self.url} did not answer within {FETCH_S:.0f} s")
+        finally:
+            connection.close()
+        return _check_size(data)
+
+    def _connection(self) -> HTTPConnection:
+        """Return a connection that is not open yet. Raises ValueError."""
+        parts = urlsplit(self.url)
+        scheme, host = parts.scheme.lower(), parts.hostname
+        if scheme not in {"http", "https"} or not host:
             raise ValueError(f"{self.url}: no way to read it")
-        with answer:
+        if scheme == "https":
+            return HTTPSConnection(host, parts.port, timeout=CONNECT_S, context=self.tls)
+        return HTTPConnection(host, parts.port, timeout=CONNECT_S)
+
+    def _exchange(self, connection: HTTPConnection) -> bytes:
+        """Return the body of the answer, or a little more of it than it may have."""
+        parts = urlsplit(self.url)
+        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        headers = {"Accept": "application/json", "Connection": "close"}
+        connection.request("GET", path, headers=headers)
+        data = bytearray()
+        with connection.getresponse() as answer:
             if answer.status != 200:
-                raise URLError(f"HTTP status {answer.status}")
-            while len(data) <= JWKS_BYTES_MAX:
-                if time.monotonic() > ends_s:
-                    raise TimeoutError(f"{self.url} did not answer within {FETCH_S:.0f} s")
-                chunk = answer.read1(_CHUNK_BYTES)
-                if not chunk:
-                    break
+                raise ConnectionError(f"HTTP status {answer.status}")
+            while len(data) <= JWKS_BYTES_MAX and (chunk := answer.read1(_CHUNK_BYTES)):
                 data += chunk
-        return _check_size(bytes(data))
-
-
-class _SameScheme(HTTPRedirectHandler):
-    """Follows a redirection to the same scheme only, as Java does."""
-
-    def redirect_request(  # noqa: PLR0917  urllib's
-        self,
-        req: Request,
-        fp: IO[bytes],
-        code: int,
-        msg: str,
-        headers: HTTPMessage,
-        newurl: str,
-    ) -> Request | None:
-        if urlsplit(newurl).scheme.lower() != req.type:
-            raise URLError("it redirects to another scheme")
-        return super().redirect_request(req, fp, code, msg, headers, newurl)
+        return bytes(data)
 
 
 def _check_size(data: bytes) -> bytes:

@@ -36,6 +36,8 @@ class Provider:
         self.status = 200
         self.location: str | None = None
         self.padding = b""
+        self.has_half_a_head = False
+        """True: an answer ends in its head, and the connection stays."""
         self.is_garbled = False
         """True: an answer is no HTTP."""
         self.request_count = 0
@@ -47,6 +49,10 @@ class Provider:
                 provider.request_count += 1
                 if provider.is_garbled:
                     self.wfile.write(b"this is no status line\r\n\r\n")
+                    return
+                if provider.has_half_a_head:
+                    self.wfile.write(b"HTTP/1.0 200 OK\r\nX: ")
+                    self.rfile.read()  # until the reader goes
                     return
                 self.send_response(provider.status)
                 if provider.location is not None:
@@ -174,16 +180,18 @@ def test_a_provider_that_answers_byte_by_byte_has_an_end(
     provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(key_set, "FETCH_S", -1.0)
-    monkeypatch.setattr(key_set.OpenerDirector, "open", _open_without_timeout)
     with pytest.raises(TimeoutError, match="did not answer within"):
         KeySource(provider.url).read()
 
 
-_open = key_set.OpenerDirector.open
-
-
-def _open_without_timeout(opener: Any, request: Any, timeout: float) -> Any:
-    return _open(opener, request, timeout=5)
+def test_a_head_that_never_ends_has_an_end(
+    provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each byte of it begins the time-out of the socket anew."""
+    provider.has_half_a_head = True
+    monkeypatch.setattr(key_set, "FETCH_S", -1.0)
+    with pytest.raises(TimeoutError, match="did not answer within"):
+        KeySource(provider.url).read()
 
 
 @pytest.mark.parametrize(
