@@ -73,9 +73,9 @@ class Configs:
                 version = node[1].version if node else None
                 if await self._write(path, config, version, announcement):
                     break
+            self._context.updater.apply_config(entity_type, entity_name, config)
             if not config and entity_type in _CLEANED_TYPES:
                 await self._clean(path)
-            self._context.updater.apply_config(entity_type, entity_name, config)
             return config
 
     async def _write(

@@ -156,6 +156,21 @@ async def test_empty_quota_nodes_go_away(cluster: Cluster, cluster_tree: Tree) -
 # Offsets that old consumers commit with version 0, in both homes of the tree.
 
 
+async def test_a_quota_that_is_removed_ends_though_its_node_stays(
+    cluster: Cluster, cluster_tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tree goes away between the write and the removal of the empty node."""
+    await cluster.alter_config("users", "u", {"producer_byte_rate": "1"})
+
+    async def refuse(*_: object) -> None:
+        raise CoordinationError("away")
+
+    monkeypatch.setattr(cluster_tree, "delete", refuse)
+    with pytest.raises(CoordinationError):
+        await cluster.alter_config("users", "u", {"producer_byte_rate": None})
+    assert cluster.config_of("users", "u") == {}
+
+
 async def test_an_offset_stands_where_kafka_kept_it(new_tree: Callable[[], Tree]) -> None:
     tree = new_tree()
     await tree.open()
