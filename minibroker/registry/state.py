@@ -6,7 +6,7 @@ have the same state.
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from minibroker.registry.entries import (
@@ -49,6 +49,8 @@ class RegistryState:
     def __init__(self) -> None:
         self.subjects: dict[str, dict[int, VersionEntry]] = {}
         """Qualified name → version → entry, soft-deleted ones too; ascending."""
+        self._active: dict[str, list[int]] = {}
+        """Subject → its versions that are not deleted, ascending."""
         self.names: list[str] = []
         """The subjects, sorted."""
         self.schemas: dict[tuple[str, int], SchemaText] = {}
@@ -75,8 +77,11 @@ class RegistryState:
 
     def latest(self, subject: str, *, deleted: bool = False) -> VersionEntry | None:
         """Return the last version of a subject, None without one; `deleted` as of `versions`."""
-        entries = reversed(self.subjects.get(subject, {}).values())
-        return next((entry for entry in entries if deleted or not entry.is_deleted), None)
+        versions = self.subjects.get(subject, {})
+        if deleted:
+            return next(reversed(versions.values()), None)
+        numbers = self._active.get(subject)
+        return versions[numbers[-1]] if numbers else None
 
     def same(
         self, subject: str, schema: SchemaText, *, deleted: bool = False
@@ -170,12 +175,15 @@ class RegistryState:
             case ErasedVersion(subject, version):
                 self._erase(subject, version)
             case DeletedSubject(subject, version):
+                numbers = self._active.get(subject, [])
+                del numbers[: bisect_right(numbers, version)]
                 for number in list(self.subjects.get(subject, {})):
                     if number <= version:
                         old = self.subjects[subject][number]
                         self.subjects[subject][number] = old._replace(is_deleted=True)
                     yield
             case ClearedSubject(subject):
+                self._active.pop(subject, None)
                 for number in list(self.subjects.get(subject, {})):
                     self._erase(subject, number)
                     yield
@@ -212,6 +220,7 @@ class RegistryState:
         versions = self.subjects.setdefault(subject, {})
         is_last = not versions or entry.version > next(reversed(versions))
         versions[entry.version] = entry
+        self._note_active(subject, entry.version, is_active=not entry.is_deleted)
         if old is None and not is_last:
             self.subjects[subject] = dict(sorted(versions.items()))
         self._add_context(context)
@@ -229,9 +238,21 @@ class RegistryState:
         if entry is None:
             return
         self._drop_uses(entry)
+        self._note_active(subject, version, is_active=False)
         if not self.subjects[subject]:
             del self.subjects[subject]
+            self._active.pop(subject, None)
             del self.names[bisect_left(self.names, subject)]
+
+    def _note_active(self, subject: str, version: int, *, is_active: bool) -> None:
+        """Note whether a version is there and not deleted."""
+        numbers = self._active.setdefault(subject, [])
+        place = bisect_left(numbers, version)
+        was_active = numbers[place : place + 1] == [version]
+        if is_active and not was_active:
+            numbers.insert(place, version)
+        elif was_active and not is_active:
+            del numbers[place]
 
     def _drop_uses(self, entry: VersionEntry) -> None:
         """Forget that a version has its schema; a schema that no version has is gone."""

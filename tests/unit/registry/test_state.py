@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+from typing import NoReturn
+
 import pytest
 
 from minibroker.registry.entries import (
@@ -44,6 +47,45 @@ def apply(state: RegistryState, entry: Entry) -> None:
 
 def numbers(state: RegistryState, subject: str, *, deleted: bool = False) -> list[int]:
     return [entry.version for entry in state.versions(subject, deleted=deleted)]
+
+
+class Unwalked(dict[int, VersionEntry]):
+    """Versions that nobody walks through."""
+
+    def values(self) -> NoReturn:
+        raise AssertionError("the versions are walked through")
+
+
+def test_the_latest_version_is_not_looked_for_among_all() -> None:
+    """A subject may have any number of versions that are deleted."""
+    state = state_of(*(VersionEntry("a", version, 1, INT) for version in range(1, 9)))
+    state.subjects["a"] = Unwalked(state.subjects["a"])
+    assert state.latest("a") == VersionEntry("a", 8, 1, INT)
+    apply(state, DeletedSubject("a", 6))
+    assert state.latest("a") == VersionEntry("a", 8, 1, INT)
+    apply(state, DeletedSubject("a", 8))
+    assert state.latest("a") is None
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_the_latest_version_is_the_last_that_is_not_deleted(seed: int) -> None:
+    generator = random.Random(seed)
+    state = RegistryState()
+    for _ in range(60):
+        version = generator.randint(1, 6)
+        entry = generator.choice(
+            [
+                VersionEntry("a", version, 1, INT, is_deleted=generator.random() < 0.3),
+                VersionEntry("a", version, 1, INT),
+                ErasedVersion("a", version),
+                DeletedSubject("a", version),
+                ClearedSubject("a"),
+            ]
+        )
+        apply(state, entry)
+        for deleted in (False, True):
+            versions = state.versions("a", deleted=deleted)
+            assert state.latest("a", deleted=deleted) == (versions[-1] if versions else None)
 
 
 def test_ids_go_on_above_all_that_there_were() -> None:
