@@ -15,6 +15,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Final
 
+from minibroker.broker.cluster.codecs import PartitionState
 from minibroker.broker.cluster.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
 from minibroker.broker.slices import TimeSlice, collect
 from minibroker.kafka.ids import ZERO_TOPIC_ID
@@ -22,7 +23,7 @@ from minibroker.kafka.ids import ZERO_TOPIC_ID
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
-    from minibroker.broker.cluster.codecs import PartitionState, TopicAssignment
+    from minibroker.broker.cluster.codecs import TopicAssignment
     from minibroker.broker.cluster.image import BrokerInfo
     from minibroker.broker.cluster.sent_state import SentState
     from minibroker.broker.evidence import DeletionEvidence
@@ -92,6 +93,7 @@ class FailedReplicas:
 LISTS_MAX: Final = 4096
 """Lists that are kept, a megabyte at most. Three replicas on sixteen brokers make 3,360."""
 NO_BROKERS: Final[list[int]] = []
+_NO_STATE: Final = PartitionState(NO_LEADER, 0, NO_BROKERS, 0)
 
 
 class BrokerLists:
@@ -642,17 +644,7 @@ def _without_state(partition: PartitionImage) -> PartitionImage:
     """Return a partition as it is before its first state is known."""
     if partition.partition_epoch < 0:
         return partition
-    return PartitionImage(
-        leader=NO_LEADER,
-        leader_epoch=0,
-        replicas=partition.replicas,
-        isr=NO_BROKERS,
-        adding=partition.adding,
-        removing=partition.removing,
-        offline=partition.offline,
-        controller_epoch=0,
-        partition_epoch=-1,
-    )
+    return replace_partition(partition, state=_NO_STATE, partition_epoch=-1)
 
 
 def _without_states(partitions: Iterable[PartitionImage]) -> Iterator[PartitionImage]:

@@ -185,10 +185,7 @@ def _is_number(text: str) -> bool:
 
 
 class LogEpochs:
-    """Leader epochs that are stored whenever they change. Belongs to the loop.
-
-    Methods that change them return whether they did.
-    """
+    """Leader epochs that are stored whenever they change. Belongs to the loop."""
 
     __slots__ = ("_disk", "_place", "history")
 
@@ -204,30 +201,29 @@ class LogEpochs:
         self._place.epochs_content = self.history.to_text().encode("ascii")
         self._disk.worker.run_later(EpochsTask(self._place))
 
-    def begin(self, epoch: int, start_offset: int) -> bool:
+    def begin(self, epoch: int, start_offset: int) -> None:
         """Do `assign`, and leave the file to the next `store`."""
-        return self.history.assign(epoch, start_offset)
+        self.history.assign(epoch, start_offset)
 
-    def assign(self, epoch: int, start_offset: int) -> bool:
+    def assign(self, epoch: int, start_offset: int) -> None:
         """Do `LeaderEpochs.assign`."""
-        return self._stored(self.history.assign(epoch, start_offset))
+        self._store_if(self.history.assign(epoch, start_offset))
 
-    def truncate_from_end(self, end_offset: int) -> bool:
+    def truncate_from_end(self, end_offset: int) -> None:
         """Do `LeaderEpochs.truncate_from_end`."""
-        return self._stored(self.history.truncate_from_end(end_offset))
+        self._store_if(self.history.truncate_from_end(end_offset))
 
-    def truncate_from_start(self, start_offset: int) -> bool:
+    def truncate_from_start(self, start_offset: int) -> None:
         """Do `LeaderEpochs.truncate_from_start`."""
-        return self._stored(self.history.truncate_from_start(start_offset))
+        self._store_if(self.history.truncate_from_start(start_offset))
 
-    def clear(self) -> bool:
+    def clear(self) -> None:
         """Forget everything."""
-        return self._stored(self.history.clear())
+        self._store_if(self.history.clear())
 
-    def _stored(self, has_changed: bool) -> bool:
+    def _store_if(self, has_changed: bool) -> None:
         if has_changed:
             self.store()
-        return has_changed
 
 
 def with_earlier_epochs(
