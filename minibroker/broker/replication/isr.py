@@ -155,15 +155,19 @@ class IsrKeeper:
         """Write the ISR; repeat until the outcome is known.
 
         Until then joining followers count for the high watermark: the tree may have them. Where the
-        state has changed meanwhile, followers ask again and slow ones are noticed again.
+        state has changed meanwhile, followers ask again and slow ones are noticed again. The log
+        has one line, however often it is repeated: many partitions wait for one tree.
         """
+        is_late = False
         try:
             while True:
                 try:
                     is_written = await self._try(partition, role, isr, epochs)
                     break
                 except CoordinationError as error:
-                    logger.warning("%s: the ISR is not %s yet: %s", partition, isr, error)
+                    if not is_late:
+                        logger.warning("%s: the ISR is not %s yet: %s", partition, isr, error)
+                    is_late = True
                     await self._sleep(RETRY_DELAY_S)
                 except Exception:  # a bug of ours: it is not known either what became of it
                     logger.exception("%s: the ISR is not %s yet", partition, isr)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -95,6 +95,35 @@ async def test_a_follower_counts_until_it_is_known_whether_it_joined(
     monkeypatch.setattr(cluster.leadership, "change_isr", change_isr)
     is_back.set()
     await eventually(lambda: isr(pair) == [0, 1])
+
+
+async def test_a_change_that_waits_for_the_tree_is_one_line(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Very many may wait at a time."""
+    await pair.create()
+    append(pair, b"a")
+    await until_equal(pair)
+    await pair.by_id[1].broker.replication.close()
+    leadership = pair.by_id[0].broker.cluster.leadership
+    change_isr = leadership.change_isr
+    errors = [CoordinationError("away")] * 5
+
+    async def late(name: TopicPartition, new_isr: list[int], **epochs: Any) -> bool:
+        if errors:
+            raise errors.pop()
+        return await change_isr(name, new_isr, **epochs)
+
+    async def wait(_seconds: float) -> None:
+        await asyncio.sleep(0)
+
+    monkeypatch.setattr(leadership, "change_isr", late)
+    monkeypatch.setattr(pair.by_id[0].broker.replication.isr, "_sleep", wait)
+    append(pair, b"b")
+    pair.clock.advance(LAG_MS + 1)
+    await eventually(lambda: isr(pair) == [0])
+    assert not errors
+    assert caplog.text.count("the ISR is not [0] yet: away") == 1
 
 
 async def test_a_controller_of_kafka_is_asked_and_else_the_tree_is_written(
