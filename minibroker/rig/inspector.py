@@ -6,6 +6,7 @@ It uses the same parts as the handlers: partitions, the cluster's image, the gro
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -364,7 +365,8 @@ class Inspector:
     # Anew.
 
     async def reset(self, topics: Sequence[TopicToCreate]) -> None:
-        """Delete every topic, changed setting, quota and ACL; then make `topics` and users again.
+        """Delete every topic, changed setting, quota, ACL and token; then make `topics` and users
+        again.
 
         Internal topics go too: they hold groups and transactions.
         """
@@ -377,7 +379,7 @@ class Inspector:
             await self.add_topic(topic)
 
     async def forget_settings(self) -> None:
-        """Delete every changed setting, quota and ACL that this broker knows."""
+        """Delete every changed setting, quota, ACL and token that this broker knows."""
         cluster = self._cluster
         entities: list[tuple[str, str, dict[str, Any]]] = [
             (kind, name, dict(config))
@@ -387,6 +389,10 @@ class Inspector:
         ]
         for kind, name, config in entities:
             await cluster.alter_config(kind, name, dict.fromkeys(config))
+        if (tokens := self._broker.access.tokens) is not None:
+            for entry in tokens.all():
+                with suppress(KafkaError):  # another broker may be faster
+                    await tokens.expire(entry.token.owner, entry.hmac, -1)
         if self._broker.services.authorizer is not None:
             await self.change_acls((), self.acls())
 

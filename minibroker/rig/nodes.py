@@ -245,13 +245,19 @@ class Nodes:
     # Waiting.
 
     def behind(self) -> list[str]:
-        """Return the partitions that lack a replica, with those in sync."""
-        return [
-            f"{topic.name}-{index} (in sync: {sorted(partition.isr)})"
-            for topic in self.metadata.image.topics.values()
-            for index, partition in enumerate(topic.partitions)
-            if set(partition.isr) != set(partition.replicas)
-        ]
+        """Return the partitions that lack a replica, with those in sync, as the controller knows
+        them or another broker that runs.
+        """
+        clusters = [self.metadata, *(node.app.cluster for node in self.active)]
+        return next(filter(None, map(_behind, clusters)), [])
+
+    def isrs(self, topic: str, index: int) -> list[set[int]]:
+        """Return the replicas in sync of a partition as each broker knows them that runs. Raises
+        KafkaError, RuntimeError.
+        """
+        self.partition(topic, index)
+        parts = [node.app.cluster.image.partition(topic, index) for node in self.active]
+        return [set() if part is None else set(part.isr) for part in parts]
 
     async def until_in_sync(self, timeout_s: float) -> None:
         """Wait until every replica of every partition is in sync. Raises TimeoutError."""
@@ -289,6 +295,15 @@ def _is_gone(cluster: Metadata, broker_id: int) -> bool:
             for partition in topic.partitions
         )
     )
+
+
+def _behind(cluster: Metadata) -> list[str]:
+    return [
+        f"{topic.name}-{index} (in sync: {sorted(partition.isr)})"
+        for topic in cluster.image.topics.values()
+        for index, partition in enumerate(topic.partitions)
+        if set(partition.isr) != set(partition.replicas)
+    ]
 
 
 def _leaders(cluster: Metadata, topic: str) -> list[int] | None:

@@ -154,9 +154,9 @@ class Broker(InProcess, BrokerCalls):
     def reset(self) -> None:
         """Make the broker as it was after the start; clients may stay connected.
 
-        It removes records, groups, offsets, transactions, quotas, faults and changed settings. The
-        topics of the start exist and are empty, its ACLs are there, and no others; the clock shows
-        the machine's time.
+        It removes records, groups, offsets, transactions, quotas, delegation tokens, faults and
+        changed settings. The topics of the start exist and are empty, its ACLs are there, and no
+        others; the clock shows the machine's time.
         """
         self._await(self._running.reset())
         if self._acls:

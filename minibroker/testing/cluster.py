@@ -350,7 +350,8 @@ class Cluster(InProcess, ConsumerWaits):
     # Waiting.
 
     def wait_until_in_sync(self, timeout_s: float = WAIT_TIMEOUT_S) -> None:
-        """Wait until every replica of every partition is in sync, all brokers running.
+        """Wait until every replica of every partition is in sync, all brokers running, and each
+        broker knows it.
 
         Raises TimeoutError with the partitions that are not; RuntimeError in a running event loop,
         which needs `wait_until_in_sync_async`.
@@ -370,7 +371,7 @@ class Cluster(InProcess, ConsumerWaits):
         in_sync: Collection[int],
         timeout_s: float = WAIT_TIMEOUT_S,
     ) -> None:
-        """Wait until exactly these brokers are in sync.
+        """Wait until exactly these brokers are in sync, as each broker knows that runs.
 
         Raises TimeoutError, KafkaError; RuntimeError in a running event loop, which needs
         `wait_until_async`.
@@ -393,7 +394,7 @@ class Cluster(InProcess, ConsumerWaits):
         self, topic: str, partition: int, in_sync: Collection[int], timeout_s: float
     ) -> None:
         await self._nodes.until(
-            lambda: set(self._nodes.partition(topic, partition).isr) == set(in_sync),
+            lambda: all(isr == set(in_sync) for isr in self._nodes.isrs(topic, partition)),
             f"in sync of {topic}-{partition} are {sorted(in_sync)}",
             timeout_s,
         )

@@ -329,6 +329,15 @@ def pytest_runtest_makereport(item: pytest.Item) -> Any:
     if report.when == "call" and report.failed:
         for broker in brokers_of(item):
             broker.faults.forget()
-            title = f"minibroker at {broker.bootstrap}"
-            report.sections.append((title, broker.report()))
+            report.sections.append(_section_of(broker))
     return report
+
+
+def _section_of(broker: Broker | Cluster) -> tuple[str, str]:
+    """Return title and text of a broker's report; the reason where there is none, as the test's own
+    failure is what counts.
+    """
+    try:
+        return f"minibroker at {broker.bootstrap}", broker.report()
+    except Exception as error:  # the test stopped it, or it hangs
+        return "minibroker", f"{type(error).__name__}: {error}"

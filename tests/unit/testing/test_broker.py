@@ -629,3 +629,14 @@ def test_registry_names_the_library_that_is_missing(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "minibroker.control.server", None)
     with pytest.raises(ConfigError, match=r"registry=True needs .*minibroker\[registry\]"):
         Broker(registry=True)
+
+
+def test_a_reset_takes_delegation_tokens() -> None:
+    settings = {"delegation.token.secret.key": "a secret of brokers"}
+    with Broker(security="SASL_PLAINTEXT", users={"alice": "secret"}, config=settings) as broker:
+        tokens = broker.nodes[0].app.access.tokens
+        assert tokens is not None
+        broker.await_node(lambda _: tokens.create("User:alice", "User:alice", (), 60_000))
+        assert len(tokens.all()) == 1
+        broker.reset()
+        assert tokens.all() == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +15,7 @@ from tests.support.late_news import late_news, result_after_news
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from confluent_kafka import KafkaError as ClientError
@@ -292,3 +293,20 @@ def test_a_reset_takes_changes_that_one_broker_knows(cluster: Cluster) -> None:
     leaders = [[part.leader for part in each.image.topics["t"].partitions] for each in metadata]
     assert leaders == leaders[:1] * 3
     assert -1 not in leaders[0]
+
+
+def test_every_broker_knows_the_replicas_in_sync() -> None:
+    with Cluster(3, topics=["t"]) as cluster:
+        cluster.make_leader(0, "t")
+        cluster.kill(1)
+        cluster.wait_until("t", in_sync=[0, 2])
+
+        def restart(wait: Callable[[], None]) -> None:
+            cluster.restart(1)
+            wait()
+
+        result_after_news(cluster, 2, lambda: restart(cluster.wait_until_in_sync))
+        cluster.kill(1)
+        cluster.wait_until("t", in_sync=[0, 2])
+        wait = partial(cluster.wait_until, "t", in_sync=[0, 1, 2])
+        result_after_news(cluster, 2, lambda: restart(wait))

@@ -363,3 +363,19 @@ def test_records_are_cut_and_shown_as_text_where_they_are_text() -> None:
     assert cut.split()[-1] == "x" * (TEXT_MAX - 1) + "…"
     assert escaped.split() == ["t-0", "8", "-", "null", r"'a\nb'"]
     assert record_lines([]) == []
+
+
+def test_a_test_that_stopped_its_broker_fails_alone(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        def test_stopped(kafka_broker):
+            kafka_broker.stop()
+            raise AssertionError("the reason")
+
+        def test_next(kafka_broker):
+            assert kafka_broker.topics == {}
+        """
+    )
+    outcome = pytester.runpytest_subprocess(*OPTIONS)
+    outcome.assert_outcomes(failed=1, passed=1)
+    outcome.stdout.fnmatch_lines(["*the reason*", "*RuntimeError: this broker is not running*"])
