@@ -25,7 +25,7 @@ from minibroker.kafka.records.record import Record
 from minibroker.rig.topic_records import TopicRecord, check_isolation, decoded, records_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from minibroker.broker.app import Broker
     from minibroker.broker.config.topic_option import TopicToCreate
@@ -77,11 +77,12 @@ class TopicProgress(ClusterListener):
 class Inspector:
     """Reads and changes the broker. Belongs to its loop."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker, progress: TopicProgress | None = None) -> None:
+        """`progress`: wakes the waits; it outlives this broker where its node starts it again."""
         self._broker = broker
         self._cluster = broker.cluster
         self._partitions = broker.partitions
-        self._progress = TopicProgress()
+        self._progress = progress or TopicProgress()
         self._cluster.subscribe(self._progress)
 
     @property
@@ -235,17 +236,26 @@ class Inspector:
         self._partitions.appends.when_synced(synced.set_result)
         return appended.first_offset, synced
 
-    async def wait_for(self, topic: str, count: int, timeout_s: float) -> list[TopicRecord]:
+    async def wait_for(
+        self,
+        topic: str,
+        count: int,
+        timeout_s: float,
+        latest: Callable[[], Inspector | None] | None = None,
+    ) -> list[TopicRecord]:
         """Return all records once there are `count`.
 
-        Raises TimeoutError, which says how many came.
+        `latest` returns the inspector of the broker as it runs now, None while it does not;
+        without it this one looks. Raises TimeoutError, which says how many came.
         """
         records: list[TopicRecord] = []
         try:
             async with asyncio.timeout(timeout_s):
                 while True:
                     self._progress.event.clear()
-                    records = self._watched(topic)
+                    inspector = self if latest is None else latest()
+                    if inspector is not None:
+                        records = inspector.watch(topic)
                     if len(records) >= count:
                         return records
                     await self._progress.event.wait()
@@ -255,7 +265,7 @@ class Inspector:
                 f"which has {len(records)}"
             ) from None
 
-    def _watched(self, topic: str) -> list[TopicRecord]:
+    def watch(self, topic: str) -> list[TopicRecord]:
         """Return the records of this broker's replicas, and watch them for more."""
         records: list[TopicRecord] = []
         for partition in self._replicas(topic):

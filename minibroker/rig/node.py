@@ -24,7 +24,7 @@ from minibroker.rig.fault_interceptor import FaultInterceptor
 from minibroker.rig.faults import Fault, FaultSet
 from minibroker.rig.faulty_disk import FaultyDisk
 from minibroker.rig.fetching import Fetching
-from minibroker.rig.inspector import Inspector
+from minibroker.rig.inspector import Inspector, TopicProgress
 from minibroker.rig.login_faults import LoginFaults
 from minibroker.rig.peer_faults import PeerFaults
 from minibroker.rig.request_log import RequestLog
@@ -63,6 +63,7 @@ class Node:
         """The last requests."""
         self.fetching = Fetching()
         """The places from which clients read; the nodes of a cluster have one together."""
+        self._topic_progress = TopicProgress()
         self.waits = Waits(lambda: [self] if self.is_running else [])
         self.failure: asyncio.Future[str]
         """Done when the broker fails; see `app.Broker.failure`."""
@@ -107,7 +108,7 @@ class Node:
         self.app.cluster.peer_interceptor = self.peer_faults
         self._follow_pause()
         self.on_start(self)
-        self.inspector = Inspector(self.app)
+        self.inspector = Inspector(self.app, self._topic_progress)
         await self.app.start(topics)
         self.interceptor = FaultInterceptor(
             self.app.services,
@@ -120,6 +121,7 @@ class Node:
         self.app.intercept_logins(self.login_faults)
         self.app.failure.add_done_callback(self._failed)
         self.is_running = True
+        self._topic_progress.event.set()  # its topics may have been there before
 
     def _failed(self, failure: asyncio.Future[str]) -> None:
         if not failure.cancelled() and not self.failure.done():

@@ -199,7 +199,7 @@ class BrokerCalls(ConsumerWaits, RequestCalls):
         """
         refuse_in_loop("wait_for")
         records: list[TopicRecord] = self._await(
-            self._look.wait_for(topic, count, timeout_s), timeout_s
+            self._record_wait(topic, count, timeout_s), timeout_s
         )
         return records
 
@@ -207,10 +207,19 @@ class BrokerCalls(ConsumerWaits, RequestCalls):
         self, topic: str, count: int, timeout_s: float = WAIT_TIMEOUT_S
     ) -> list[TopicRecord]:
         """Wait like `wait_for`, for a test that runs in a loop."""
-        records: list[TopicRecord] = await self._awaited(
-            self._look.wait_for(topic, count, timeout_s)
-        )
+        records: list[TopicRecord] = await self._awaited(self._record_wait(topic, count, timeout_s))
         return records
+
+    def _record_wait(
+        self, topic: str, count: int, timeout_s: float
+    ) -> Coroutine[Any, Any, list[TopicRecord]]:
+        """Return a wait for records, which goes on where the broker is killed and started again."""
+        node = self._running
+
+        def latest() -> Inspector | None:
+            return node.inspector if node.is_running else None
+
+        return self._look.wait_for(topic, count, timeout_s, latest)
 
     def committed(self, group: str) -> dict[tuple[str, int], int]:
         """Return (topic, partition) → committed offset of a group; empty for an unknown group.

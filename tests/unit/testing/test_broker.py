@@ -640,3 +640,14 @@ def test_a_reset_takes_delegation_tokens() -> None:
         assert len(tokens.all()) == 1
         broker.reset()
         assert tokens.all() == []
+
+
+async def test_a_wait_for_records_outlives_a_kill(broker: Broker) -> None:
+    broker.produce("t", "before")
+    waiting = asyncio.create_task(broker.wait_for_async("t", 2))
+    await asyncio.sleep(0)
+    broker.call(bool)  # the wait has begun
+    with broker.faults.add(broker="killed"):
+        pass
+    broker.produce("t", "after")
+    assert [record.text for record in await waiting] == ["before", "after"]
