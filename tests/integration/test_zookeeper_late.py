@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -53,18 +54,20 @@ class LateLink:
             writer.close()  # the leader does not listen yet
             return
         returning = asyncio.create_task(self._bring_late(back, writer))
-        while data := await reader.read(65536):
-            forth.write(data)
-        forth.close()
+        with suppress(ConnectionError):  # a server that ends may reset it
+            while data := await reader.read(65536):
+                forth.write(data)
+        await _close(forth)
         await returning
 
     async def _bring_late(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while data := await reader.read(65536):
-            self._loop.call_later(LATE_S, writer.write, data)
+        with suppress(ConnectionError):
+            while data := await reader.read(65536):
+                self._loop.call_later(LATE_S, writer.write, data)
         end: asyncio.Future[None] = self._loop.create_future()
         self._loop.call_later(LATE_S, end.set_result, None)
         await end
-        writer.close()
+        await _close(writer)
 
     def close(self) -> None:
         """End the link and its thread. The processes at its ends have ended."""
@@ -78,6 +81,13 @@ class LateLink:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+
+async def _close(writer: asyncio.StreamWriter) -> None:
+    """Close; the socket is closed when this returns."""
+    writer.close()
+    with suppress(ConnectionError):
+        await writer.wait_closed()
 
 
 class Servers:
