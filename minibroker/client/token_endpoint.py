@@ -23,7 +23,7 @@ import logging
 import random
 import threading
 import time
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from http.client import HTTP_PORT, HTTPS_PORT, HTTPConnection, HTTPException, HTTPSConnection
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import quote_plus, urlencode, urlsplit
 
@@ -120,9 +120,11 @@ class TokenRequest(NamedTuple):
     def _connection(self) -> HTTPConnection:
         parts = urlsplit(self.url)
         host = parts.hostname or ""
+        # Without a port http.client takes the end of an IPv6 address for it.
         if parts.scheme.lower() == "https":
-            return HTTPSConnection(host, parts.port, timeout=self.connect_s, context=self.tls)
-        return HTTPConnection(host, parts.port, timeout=self.connect_s)
+            port = parts.port or HTTPS_PORT
+            return HTTPSConnection(host, port, timeout=self.connect_s, context=self.tls)
+        return HTTPConnection(host, parts.port or HTTP_PORT, timeout=self.connect_s)
 
     def _exchange(
         self, connection: HTTPConnection, body: bytes, headers: Mapping[str, str]

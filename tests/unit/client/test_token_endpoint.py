@@ -137,6 +137,13 @@ def test_a_provider_that_is_not_there_is_named() -> None:
     assert not caught.value.is_final
 
 
+@pytest.mark.parametrize(("scheme", "port"), [("http", 80), ("https", 443)])
+def test_an_address_of_ipv6_without_a_port_has_that_of_the_scheme(scheme: str, port: int) -> None:
+    request = TokenRequest(f"{scheme}://[2001:db8::10]/token", None, dict, None, 1, 1)
+    connection = request._connection()
+    assert (connection.host, connection.port) == ("2001:db8::10", port)
+
+
 def test_a_provider_whose_host_is_no_name_is_named() -> None:
     request = TokenRequest("http://a..b/", None, dict, None, 1, 1)
     with pytest.raises(TokenFetchError, match=r"http://a\.\.b/: "):

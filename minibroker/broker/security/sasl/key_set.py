@@ -17,7 +17,7 @@ import asyncio
 import json
 import logging
 import time
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from http.client import HTTP_PORT, HTTPS_PORT, HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -102,9 +102,11 @@ class KeySource(NamedTuple):
         scheme, host = parts.scheme.lower(), parts.hostname
         if scheme not in {"http", "https"} or not host:
             raise ValueError(f"{self.url}: no way to read it")
+        # Without a port http.client takes the end of an IPv6 address for it.
         if scheme == "https":
-            return HTTPSConnection(host, parts.port, timeout=CONNECT_S, context=self.tls)
-        return HTTPConnection(host, parts.port, timeout=CONNECT_S)
+            port = parts.port or HTTPS_PORT
+            return HTTPSConnection(host, port, timeout=CONNECT_S, context=self.tls)
+        return HTTPConnection(host, parts.port or HTTP_PORT, timeout=CONNECT_S)
 
     def _exchange(self, connection: HTTPConnection) -> bytes:
         """Return the body of the answer, or a little more of it than it may have."""

@@ -194,6 +194,12 @@ def test_a_head_that_never_ends_has_an_end(
         KeySource(provider.url).read()
 
 
+@pytest.mark.parametrize(("scheme", "port"), [("http", 80), ("https", 443)])
+def test_an_address_of_ipv6_without_a_port_has_that_of_the_scheme(scheme: str, port: int) -> None:
+    connection = KeySource(f"{scheme}://[2001:db8::10]/keys")._connection()
+    assert (connection.host, connection.port) == ("2001:db8::10", port)
+
+
 @pytest.mark.parametrize(
     "text", [b"", b"[]", b"{}", b'{"keys":5}', b"[" * 100_000, b"\xff", b'{"keys":{}}']
 )
