@@ -12,10 +12,11 @@ from minibroker.broker.groups.group import CLASSIC
 from minibroker.control.bodies import line_of
 from minibroker.control.group_shapes import GroupDetail, MemberDetail, OffsetDetail
 from minibroker.control.shapes import PlaceView
-from minibroker.control.views import lag_parts, led_partition
+from minibroker.control.views import lag_parts
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, ProtocolError
 from minibroker.rig.group_views import members_of
+from minibroker.rig.inspector import led_partition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -77,6 +77,14 @@ class HttpError(Exception):
         return json_response({"error": str(self)}, self.status)._replace(headers=self.headers)
 
 
+async def in_time(wait: Awaitable[None]) -> None:
+    """Wait. Raises HttpError(504) where the wait raises TimeoutError."""
+    try:
+        await wait
+    except TimeoutError as error:
+        raise HttpError(HTTPStatus.GATEWAY_TIMEOUT, str(error)) from None
+
+
 def json_response(value: Any, status: int = HTTPStatus.OK) -> Response:
     """Return a value as a line of JSON."""
     return Response(status, json.dumps(value).encode() + b"\n")

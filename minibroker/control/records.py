@@ -22,7 +22,7 @@ from minibroker.broker.slices import TimeSlice, collect
 from minibroker.cli.errors import UsageError
 from minibroker.cli.moments import moment_of
 from minibroker.control.bodies import line_of
-from minibroker.control.messages import HttpError
+from minibroker.control.messages import HttpError, in_time
 from minibroker.control.record_views import RECORD_BYTES_AROUND, RecordForm, first_record
 from minibroker.control.shapes import (
     PositionView,
@@ -349,10 +349,7 @@ class TopicWriting:
         KafkaError.
         """
         await node.inspector.ensure_topic(self._topic)
-        try:
-            await self._nodes.until_known(self._topic, node.app.cluster)
-        except TimeoutError as error:
-            raise HttpError(HTTPStatus.GATEWAY_TIMEOUT, str(error)) from None
+        await in_time(self._nodes.until_known(self._topic, node.app.cluster))
 
     async def _checked(
         self, raw: RawRecords, now_ms: int, turn: TimeSlice

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from minibroker.control.families import ProcessMetrics
 from minibroker.control.fault_rules import FaultRules
@@ -17,8 +17,6 @@ from minibroker.control.waiting import WaitingRequests
 from minibroker.rig.inner_client import InnerClient
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
-
     from minibroker.broker.app import Broker
     from minibroker.control.access import Access
     from minibroker.rig.node import Node
@@ -74,13 +72,6 @@ class ControlScope:
         return self.client(
             next((broker for broker in self.brokers if broker.cluster.is_controller), None)
         )
-
-    async def until_all(self, wait: Coroutine[Any, Any, None]) -> None:
-        """Wait until all brokers of this process know a change. Raises HttpError(504)."""
-        try:
-            await wait
-        except TimeoutError as error:
-            raise HttpError(HTTPStatus.GATEWAY_TIMEOUT, str(error)) from None
 
     def client_of(self, broker_id: int | None) -> InnerClient:
         """Return a client of the broker with this id, None: of this one. Raises HttpError."""

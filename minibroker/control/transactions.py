@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from minibroker.broker.cluster.internal_topics import TRANSACTIONS_TOPIC
 from minibroker.broker.slices import TimeSlice
 from minibroker.broker.transactions.state import ONGOING, PREPARED, TransactionMetadata
-from minibroker.control.messages import HttpError
+from minibroker.control.messages import HttpError, in_time
 from minibroker.control.shapes import PlaceView
 from minibroker.control.transaction_shapes import (
     HangingView,
@@ -255,10 +255,7 @@ async def _abort_by_id(scope: ControlScope, transactional_id: str) -> None:
     def has_ended() -> bool:
         return broker.services.transactions.describe(transactional_id).state not in _OPEN
 
-    try:
-        await scope.nodes.until(has_ended, f"{transactional_id!r:.300} has ended", ENDED_S)
-    except TimeoutError as error:
-        raise HttpError(HTTPStatus.GATEWAY_TIMEOUT, str(error)) from None
+    await in_time(scope.nodes.until(has_ended, f"{transactional_id!r:.300} has ended", ENDED_S))
 
 
 def _find(scope: ControlScope, transactional_id: str) -> tuple[Broker, TransactionMetadata]:

@@ -24,6 +24,7 @@ from minibroker.control.shapes import (
 )
 from minibroker.control.topic_shapes import PartitionDetail, TopicDetail
 from minibroker.kafka.ids import topic_id_to_text
+from minibroker.rig.inspector import led_partition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from minibroker.broker.app import Broker
     from minibroker.broker.cluster.image import TopicImage
     from minibroker.broker.groups.shard import GroupShard
-    from minibroker.broker.partitions.partition import Partition
     from minibroker.control.shapes import RequestsQuery
     from minibroker.rig.group_views import GroupMember
     from minibroker.rig.request_log import RequestLog
@@ -113,15 +113,6 @@ def _partition(brokers: Sequence[Broker], topic: TopicImage, index: int) -> str:
             **offsets,
         )
     )
-
-
-def led_partition(brokers: Sequence[Broker], topic: str, index: int) -> Partition | None:
-    """Return a partition at its leader, None where none of these brokers leads it."""
-    for broker in brokers:
-        partition = broker.partitions.find(topic, index)
-        if partition is not None:
-            return partition
-    return None
 
 
 def cluster_of(broker: Broker) -> ClusterView:

@@ -338,11 +338,8 @@ class Inspector:
 
     def _led(self, topic: str, index: int, brokers: Sequence[Broker]) -> Partition:
         """Return a partition at the broker that leads it. Raises KafkaError where none does."""
-        for broker in brokers:
-            partition = broker.partitions.find(topic, index)
-            if partition is not None:
-                return partition
-        return self._partitions.get(topic, index)
+        partition = led_partition(brokers, topic, index)
+        return self._partitions.get(topic, index) if partition is None else partition
 
     # ACLs.
 
@@ -405,6 +402,15 @@ class Inspector:
                     await tokens.expire(entry.token.owner, entry.hmac, -1)
         if self._broker.services.authorizer is not None:
             await self.change_acls((), self.acls())
+
+
+def led_partition(brokers: Sequence[Broker], topic: str, index: int) -> Partition | None:
+    """Return a partition at its leader, None where none of these brokers leads it."""
+    for broker in brokers:
+        partition = broker.partitions.find(topic, index)
+        if partition is not None:
+            return partition
+    return None
 
 
 def _filter_of(acl: Acl) -> AclFilter:

@@ -18,7 +18,7 @@ from minibroker.control.group_shapes import (
     OffsetsQuery,
     ResetOffset,
 )
-from minibroker.control.messages import HttpError, Response
+from minibroker.control.messages import HttpError, Response, in_time
 from minibroker.control.operations import NOT_RUNNING, OF_WAITS, ControlOperation, list_of
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
@@ -128,10 +128,9 @@ async def _when_loaded(scope: ControlScope, group_id: str) -> Broker:
     def brokers() -> list[Broker]:
         return [broker for broker in scope.brokers if _coordinates(broker, group_id)]
 
-    try:
-        await scope.nodes.until(lambda: bool(brokers()), "the group has a coordinator", LOADED_S)
-    except TimeoutError as error:
-        raise HttpError(HTTPStatus.GATEWAY_TIMEOUT, str(error)) from None
+    await in_time(
+        scope.nodes.until(lambda: bool(brokers()), "the group has a coordinator", LOADED_S)
+    )
     return brokers()[0]
 
 

@@ -6,6 +6,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 from minibroker.control.bodies import answer
+from minibroker.control.messages import in_time
 from minibroker.control.operations import NOT_RUNNING, ControlOperation, list_of
 from minibroker.control.quota_shapes import QuotaChange, QuotaView
 from minibroker.control.scope import KNOWN_S
@@ -32,7 +33,7 @@ async def change_quotas(scope: ControlScope, call: ControlCall) -> Response:
 
     client = scope.client()
     await changes.change_quotas(client, call.body)
-    await scope.until_all(scope.nodes.until_set(QUOTA_KINDS, None, client.metadata, KNOWN_S))
+    await in_time(scope.nodes.until_set(QUOTA_KINDS, None, client.metadata, KNOWN_S))
     return answer(await changes.quotas_of(client))
 
 

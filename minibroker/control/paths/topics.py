@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from minibroker.control import shapes, views
 from minibroker.control.bodies import answer
-from minibroker.control.messages import HttpError, Response
+from minibroker.control.messages import HttpError, Response, in_time
 from minibroker.control.operations import NOT_RUNNING, OF_WAITS, ControlOperation, list_of
 from minibroker.control.scope import KNOWN_S
 from minibroker.control.topic_shapes import (
@@ -103,7 +103,7 @@ async def change_topic_settings(scope: ControlScope, call: ControlCall) -> Respo
 
     client = scope.client()
     views = await settings.change_settings(client, settings.TOPIC, call.part, call.body)
-    await scope.until_all(scope.nodes.until_set(("topics",), call.part, client.metadata, KNOWN_S))
+    await in_time(scope.nodes.until_set(("topics",), call.part, client.metadata, KNOWN_S))
     return answer(views)
 
 
@@ -111,7 +111,7 @@ async def _until_known(scope: ControlScope, topic: str, client: InnerClient) -> 
     """Wait until the brokers of this process know a topic, or its end, as the broker that was
     asked. Raises HttpError(504).
     """
-    await scope.until_all(scope.nodes.until_known(topic, client.metadata, KNOWN_S))
+    await in_time(scope.nodes.until_known(topic, client.metadata, KNOWN_S))
 
 
 OPERATIONS: Final = (
