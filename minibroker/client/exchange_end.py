@@ -1,6 +1,6 @@
-"""`ExchangeEnd`: the most time that an exchange over a blocking socket may take.
+"""A blocking exchange over HTTP: the connection to a URL, and the most time that it may take.
 
-Requests to identity providers have one: for tokens (`token_endpoint`), and for the keys that sign
+Requests to identity providers are such: for tokens (`token_endpoint`), and for the keys that sign
 them.
 """
 
@@ -9,7 +9,24 @@ from __future__ import annotations
 import socket
 import threading
 from contextlib import suppress
-from typing import Self
+from http.client import HTTP_PORT, HTTPS_PORT, HTTPConnection, HTTPSConnection
+from typing import TYPE_CHECKING, Self
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    import ssl
+
+
+def connection_to(url: str, connect_s: float, tls: ssl.SSLContext | None) -> HTTPConnection:
+    """Return a connection to the host of an http or https URL, which is not made yet; it takes
+    `connect_s` at most. Raises ValueError for a port that is none.
+    """
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    # Without a port http.client takes the end of an IPv6 address for it.
+    if parts.scheme.lower() == "https":
+        return HTTPSConnection(host, parts.port or HTTPS_PORT, timeout=connect_s, context=tls)
+    return HTTPConnection(host, parts.port or HTTP_PORT, timeout=connect_s)
 
 
 class ExchangeEnd:

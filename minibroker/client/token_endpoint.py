@@ -23,12 +23,12 @@ import logging
 import random
 import threading
 import time
-from http.client import HTTP_PORT, HTTPS_PORT, HTTPConnection, HTTPException, HTTPSConnection
+from http.client import HTTPConnection, HTTPException
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import quote_plus, urlencode, urlsplit
 
 from minibroker.client.assertion import FILE_KEY, assertions_of, has_assertions
-from minibroker.client.exchange_end import ExchangeEnd
+from minibroker.client.exchange_end import ExchangeEnd, connection_to
 from minibroker.kafka.errors import ConfigError
 from minibroker.kafka.oauthbearer import MESSAGE_BYTES_MAX, TokenError, claims_of, seconds_of
 
@@ -98,7 +98,7 @@ class TokenRequest(NamedTuple):
         }
         if self.authorization is not None:
             headers["Authorization"] = self.authorization
-        connection = self._connection()
+        connection = connection_to(self.url, self.connect_s, self.tls)
         try:
             connection.connect()
             status, data = self._exchange(connection, body, headers)
@@ -116,15 +116,6 @@ class TokenRequest(NamedTuple):
                 is_final=status in _FINAL_STATUSES,
             )
         return data
-
-    def _connection(self) -> HTTPConnection:
-        parts = urlsplit(self.url)
-        host = parts.hostname or ""
-        # Without a port http.client takes the end of an IPv6 address for it.
-        if parts.scheme.lower() == "https":
-            port = parts.port or HTTPS_PORT
-            return HTTPSConnection(host, port, timeout=self.connect_s, context=self.tls)
-        return HTTPConnection(host, parts.port or HTTP_PORT, timeout=self.connect_s)
 
     def _exchange(
         self, connection: HTTPConnection, body: bytes, headers: Mapping[str, str]

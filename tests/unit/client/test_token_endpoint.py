@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from minibroker.broker.config.settings import ConfigValues
-from minibroker.client.exchange_end import ExchangeEnd
+from minibroker.client.exchange_end import ExchangeEnd, connection_to
 from minibroker.client.oauth import HANDLER_KEY, RETRIEVER_KEY, URL_KEY, oauth_login
 from minibroker.client.token_endpoint import (
     AGAIN_MS,
@@ -139,8 +139,7 @@ def test_a_provider_that_is_not_there_is_named() -> None:
 
 @pytest.mark.parametrize(("scheme", "port"), [("http", 80), ("https", 443)])
 def test_an_address_of_ipv6_without_a_port_has_that_of_the_scheme(scheme: str, port: int) -> None:
-    request = TokenRequest(f"{scheme}://[2001:db8::10]/token", None, dict, None, 1, 1)
-    connection = request._connection()
+    connection = connection_to(f"{scheme}://[2001:db8::10]/token", 1, None)
     assert (connection.host, connection.port) == ("2001:db8::10", port)
 
 

@@ -17,7 +17,7 @@ import asyncio
 import json
 import logging
 import time
-from http.client import HTTP_PORT, HTTPS_PORT, HTTPConnection, HTTPException, HTTPSConnection
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -32,7 +32,7 @@ from minibroker.broker.security.sasl.signed_token import (
     check_signed,
 )
 from minibroker.client.daemons import in_daemon
-from minibroker.client.exchange_end import ExchangeEnd
+from minibroker.client.exchange_end import ExchangeEnd, connection_to
 from minibroker.kafka.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -99,14 +99,9 @@ class KeySource(NamedTuple):
     def _connection(self) -> HTTPConnection:
         """Return a connection that is not open yet. Raises ValueError."""
         parts = urlsplit(self.url)
-        scheme, host = parts.scheme.lower(), parts.hostname
-        if scheme not in {"http", "https"} or not host:
+        if parts.scheme.lower() not in {"http", "https"} or not parts.hostname:
             raise ValueError(f"{self.url}: no way to read it")
-        # Without a port http.client takes the end of an IPv6 address for it.
-        if scheme == "https":
-            port = parts.port or HTTPS_PORT
-            return HTTPSConnection(host, port, timeout=CONNECT_S, context=self.tls)
-        return HTTPConnection(host, parts.port or HTTP_PORT, timeout=CONNECT_S)
+        return connection_to(self.url, CONNECT_S, self.tls)
 
     def _exchange(self, connection: HTTPConnection) -> bytes:
         """Return the body of the answer, or a little more of it than it may have."""
